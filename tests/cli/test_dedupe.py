@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from commands import answer, run
 
-from parabit import Index, ParagraphVectors, open_corpus
+from parabit import Document, Index, ParagraphVectors, open_corpus
 
 TEXTS = {
     "a": "The Hubble telescope was repaired in orbit by astronauts",
@@ -77,6 +77,45 @@ def test_ids_to_delete_come_one_per_line(index: Path) -> None:
         opened.delete(longest)
     assert answer("dedupe", index)["groups"] == []
     assert run("dedupe", index, "--print-delete").stdout == ""
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An index, as older versions made it, of three copies: one's id is those of the other two on two lines."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parabit.corpus.document.check_id", lambda _: None)
+    monkeypatch.setattr("parabit.index.store.schema.check_id", lambda _: None)
+    documents = [
+        Document(identity, TEXTS["a"]) for identity in ("kept", "x\ncontract.txt", "l\u2028f\f")
+    ]
+    documents += [Document("x", TEXTS["b"]), Document("contract.txt", TEXTS["f"])]
+    documents += [Document(" y ", TEXTS["a"])]
+    model = ParagraphVectors(bits=16).fit([document.text for document in documents] * 5)
+    Index.build(documents, "odd.index", model=model).close()
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    return Path("odd.index")
+
+
+def test_an_id_with_a_line_break_is_not_mistaken_for_two(odd: Path) -> None:
+    lines = run("dedupe", odd, "--print-delete")
+    assert (lines.exit_code, lines.stdout) == (1, "")
+    assert r"the id 'x\ncontract.txt' is not one line; use --print0" in lines.stderr
+    copies = run("dedupe", odd, "--print0").stdout
+    assert copies == "x\ncontract.txt\0l\u2028f\f\0 y \0"
+    assert run("dedupe", odd, "-0").stdout == copies
+    assert answer("delete", odd, "-", "-0", stdin=copies)["deleted"] == 3
+    with Index.open(odd) as index:
+        assert index.has(["kept", "x", "contract.txt"]).all()
+        assert len(index) == 3
+
+
+def test_ids_on_lines_are_split_at_line_breaks_alone(odd: Path) -> None:
+    assert answer("delete", odd, "-", stdin="l\u2028f\f\r\n\n y \n")["deleted"] == 2
+    with Index.open(odd) as index:
+        assert not index.has(["l\u2028f\f", " y "]).any()
+    result = run("delete", odd, "kept", "-0")
+    assert (result.exit_code, "--null is for ids on standard input" in result.stderr) == (2, True)
 
 
 def test_tables_have_all_groups(index: Path) -> None:

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from parabit import __version__
+from parabit.cli.output import visible
 
 VERBS = {  # as the help lists them, each with the module that has its function
     "Search": {
@@ -147,21 +148,26 @@ class Verb(_Help, TyperCommand):
 
 
 @contextmanager
-def _reader_may_leave() -> Iterator[None]:
-    """A closed pipe, as in `parabit … | head`, is no error: the reader has seen enough."""
+def _errors_for_terminals() -> Iterator[None]:
+    """A closed pipe, as in `parabit … | head`, is no error, and what is wrong usage is said in visible characters."""
     try:
         yield
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has seen enough
         # Python would write the rest when it ends, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
+    except Exception as problem:
+        usage: Any = problem  # typer explains wrong usage with the words that were given
+        if hasattr(usage, "message"):
+            usage.message = visible(usage.message)
+        raise
 
 
 class Verbs(_Help, TyperGroup):
     """All verbs; the module of one is imported when it is used, or listed with its first line."""
 
-    make_context = _reader_may_leave()(TyperGroup.make_context)
-    invoke = _reader_may_leave()(TyperGroup.invoke)
+    make_context = _errors_for_terminals()(TyperGroup.make_context)
+    invoke = _errors_for_terminals()(TyperGroup.invoke)
 
     def __init__(self, **given: Any) -> None:
         names = [name for verbs in VERBS.values() for name in verbs]

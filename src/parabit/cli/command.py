@@ -4,6 +4,7 @@ import errno
 import functools
 import inspect
 import io
+import logging
 import os
 import signal
 import sys
@@ -22,7 +23,7 @@ import typer
 
 from parabit.cli import leave
 from parabit.cli.app import COLLAPSED
-from parabit.cli.output import complain, console, reading_of, say_json
+from parabit.cli.output import complain, console, escape, reading_of, say_json
 from parabit.corpus import FORMATS, Corpus, ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
@@ -251,7 +252,7 @@ def _errors_as_lines() -> Iterator[None]:
         ):  # what a terminal's encoding lacks is written out, not an error
             stream.reconfigure(errors="backslashreplace")
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _log_as_lines():
             # One line each, without the place in the source that Python adds.
             warnings.showwarning = lambda message, *place, **more: complain(f"warning: {message}")
             yield
@@ -282,6 +283,25 @@ def _errors_as_lines() -> Iterator[None]:
             f"unexpected {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
             "please report it, with what PARABIT_DEBUG=1 shows"
         )
+
+
+class _Complaints(logging.Handler):
+    """What the library logs, as lines of the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+@contextmanager
+def _log_as_lines() -> Iterator[None]:
+    """What the library logs is printed like warnings. Python would print it as it is, whatever a terminal does."""
+    logger = logging.getLogger("parabit")
+    complaints = _Complaints(logging.WARNING)
+    logger.addHandler(complaints)
+    try:
+        yield
+    finally:
+        logger.removeHandler(complaints)
 
 
 @contextmanager
@@ -315,7 +335,7 @@ def progress(quiet: bool) -> Iterator[Report]:
                 stages[state.stage] = bars.add_task(state.stage, total=None, about="")
             total, about = (
                 None if state.share is None else 1.0,
-                f"{state.done:,} {state.unit} {state.note}",
+                escape(f"{state.done:,} {state.unit} {state.note}"),
             )
             bars.update(stages[state.stage], total=total, completed=state.share or 0.0, about=about)
 

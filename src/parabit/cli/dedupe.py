@@ -1,13 +1,21 @@
 """`parabit dedupe`: near-duplicates of a corpus or an index, in groups."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import parabit
 from parabit.choices import Keep
 from parabit.cli.command import Overwrite, Reading, Result, Table, argument, option, verb
-from parabit.cli.output import check_file, counted, escape, headline, say, say_skipped, write_table
+from parabit.cli.output import (
+    check_file,
+    counted,
+    escape,
+    headline,
+    say,
+    say_skipped,
+    write_ids,
+    write_table,
+)
 from parabit.errors import ParabitError
 from parabit.progress import Progress, Report
 
@@ -60,6 +68,9 @@ def dedupe(
     print_delete: Annotated[
         bool, option("Print only ids that are not kept, one per line.", "--print-delete")
     ] = False,
+    print0: Annotated[
+        bool, option("The same, each ended by a NUL, for delete -0.", "--print0", "-0")
+    ] = False,
     *,
     reading: Reading,
     report: Report,
@@ -73,15 +84,16 @@ def dedupe(
     Examples:
         parabit dedupe posts/
         parabit dedupe news.index --keep longest -o groups.csv
-        parabit dedupe news.index --print-delete | parabit delete news.index -
+        parabit dedupe news.index --print0 | parabit delete news.index - -0
     """
     from parabit.corpus.files import INDEX_FILES
     from parabit.text import find_duplicates
 
     check_file(output, overwrite)
-    if print_delete and json:
+    if json and (print_delete or print0):
+        name = "--print0" if print0 else "--print-delete"
         raise ParabitError(
-            "--print-delete and --json are two kinds of output", hint="leave out one of them"
+            f"{name} and --json are two kinds of output", hint="leave out one of them"
         )
     result: Result = {"documents": 0}
 
@@ -106,8 +118,9 @@ def dedupe(
     if output is not None:
         write_table(_table(groups), output)
         result["output"] = str(output)
-    if print_delete:
-        sys.stdout.writelines(f"{copy['id']}\n" for group in groups for copy in group["copies"])
+    if print_delete or print0:
+        copies = [str(copy["id"]) for group in groups for copy in group["copies"]]
+        write_ids(copies, ended_by_nul=print0)
         return None
     return {**result, "groups": groups}
 

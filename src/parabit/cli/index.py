@@ -29,7 +29,7 @@ from parabit.cli.output import (
     counted,
     escape,
     headline,
-    read_input,
+    read_ids,
     reading_of,
     say,
     say_json,
@@ -311,6 +311,9 @@ def delete(
     where: Annotated[
         list[str] | None, option("All with labels=spam, year!=2000; repeatable.", "CONDITION")
     ] = None,
+    null: Annotated[
+        bool, option("Ids on standard input end with NUL, as of dedupe --print0.", "--null", "-0")
+    ] = False,
 ) -> Result:
     """Delete documents from an index.
 
@@ -319,13 +322,15 @@ def delete(
     Examples:
         parabit delete news.index 53068 53257
         parabit delete news.index --where labels=spam --where year=..1999
-        parabit dedupe news.index --print-delete | parabit delete news.index -
+        parabit dedupe news.index --print0 | parabit delete news.index - -0
     """
     if bool(ids) == bool(where):
         raise typer.BadParameter(
             "give either ids, or - for standard input, or --where", param_hint="ID"
         )
-    wanted = [line for line in read_input().splitlines() if line] if ids == ["-"] else ids or []
+    if null and ids != ["-"]:
+        raise typer.BadParameter("--null is for ids on standard input, -", param_hint="ID")
+    wanted = read_ids(ended_by_nul=null) if ids == ["-"] else ids or []
     with parabit.Index.open(index, write=True) as opened:
         gone = opened.ids_where(where) if where else opened.ids_of(wanted)
         if gone:

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,14 @@ _UNKNOWN = (
     0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
 )
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+# What must not reach a terminal: control characters, which move its cursor or set its colours, line breaks that only
+# some programs know, marks that turn the direction of what follows, and halves of surrogate pairs.
+_INVISIBLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_HALVES = re.compile("[\ud800-\udfff]")
+# What ends a line in some program or other, or acts on a terminal; and readers drop the mark that UTF-8 may begin with.
+_NO_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]|^\ufeff")
+_ESCAPED = re.compile(f"[{_INVISIBLE}]")
+_ESCAPED_IN_LINES = re.compile(f"(?!\n)[{_INVISIBLE}]")
 
 
 @functools.cache
@@ -39,6 +48,8 @@ def console(stderr: bool = False) -> "Console":
 
 def say(line: object, fold: bool = False) -> None:
     """Print a line for people, a string with markup; unless `fold`, a terminal folds it: a long path can be copied."""
+    if isinstance(line, str):  # what is put into it should be escaped already, each piece by itself
+        line = visible(line, lines=True)
     console().print(line, soft_wrap=not fold, width=line_width() if fold else None)
 
 
@@ -53,14 +64,32 @@ def counted(number: int, noun: str) -> str:
 
 
 def complain(message: str) -> None:
-    console(stderr=True).print(f"parabit: {message}", markup=False, soft_wrap=True)
+    """Print an error or a warning, on one line of standard error."""
+    console(stderr=True).print(f"parabit: {visible(message)}", markup=False, soft_wrap=True)
+
+
+def visible(text: str, lines: bool = False) -> str:
+    r"""A text in which nothing acts on a terminal: characters that would do so are written as \x1b, \n or \u202e.
+
+    Args:
+        text: Anything that comes from documents, files, their names, or from the command line.
+        lines: Whether line breaks stay as they are.
+
+    Example:
+        >>> visible("notes\n\x1b[2J.txt")
+        'notes\\n\\x1b[2J.txt'
+    """
+    if text.isprintable():
+        return text
+    pattern = _ESCAPED_IN_LINES if lines else _ESCAPED
+    return pattern.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
 def escape(value: object) -> str:
-    """Anything as text in which brackets are no markup."""
+    """Anything as text for a line with markup: brackets are none, and nothing in it acts on a terminal."""
     from rich.markup import escape
 
-    return escape(str(value))
+    return escape(visible(str(value)))
 
 
 def line_width() -> int:
@@ -82,6 +111,37 @@ def read_input() -> str:
     if sys.stdin is None:
         raise ParabitError("standard input is closed", hint="give it something to read")
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+
+
+def read_ids(ended_by_nul: bool) -> list[str]:
+    """The ids that another command writes to standard input, as `write_ids` does; empty ones do not count."""
+    if ended_by_nul:
+        ids = read_input().split("\0")
+    else:
+        ids = [line.removesuffix("\r") for line in read_input().split("\n")]  # Windows ends by both
+    return [identity for identity in ids if identity]
+
+
+def write_ids(ids: Sequence[str], ended_by_nul: bool) -> None:
+    """Write ids for another command, in UTF-8 whatever the terminal has, each with a line break or a NUL at its end.
+
+    Raises:
+        ParabitError: An id would be read as something else. Then nothing is written.
+    """
+    if sys.stdout is None:
+        raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
+    for identity in ids:
+        if "\0" in identity or _HALVES.search(identity):
+            hint = "delete it with --where, or in Python"
+            raise ParabitError(f"the id {identity!r} cannot be written to a pipe", hint)
+        if not ended_by_nul and _NO_LINE.search(identity):
+            hint = "use --print0, and `parabit delete INDEX - -0`, which reads that"
+            raise ParabitError(f"the id {identity!r} is not one line", hint)
+    end = "\0" if ended_by_nul else "\n"
+    if sys.stdout.isatty():
+        ids = [visible(identity) for identity in ids]
+    sys.stdout.flush()
+    sys.stdout.buffer.write("".join(identity + end for identity in ids).encode())
 
 
 def say_json(result: Mapping[str, Any]) -> None:

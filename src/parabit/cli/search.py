@@ -20,6 +20,7 @@ from parabit.cli.output import (
     read_input,
     say,
     say_json,
+    visible,
 )
 from parabit.errors import ParabitError
 
@@ -145,11 +146,9 @@ def _show(
     limits = f" within {result['radius']} bits" if result["radius"] is not None else ""
     limits += f" where {' and '.join(result['where'])}" if result["where"] else ""
     for number, hits in enumerate(found):
-        which = (
-            f" like {_printable(str(result['like'][number]))}" if result["like"] else ""
-        ) + limits
+        like = f" like {result['like'][number]}" if result["like"] else ""
         documents = counted(result["documents"], "document")
-        say(f"[dim]{len(hits):,} of {documents}{escape(which)}, by {result['rank']}[/dim]")
+        say(f"[dim]{len(hits):,} of {documents}{escape(like + limits)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
             say(escape(note))
         if result.get("moved"):
@@ -169,7 +168,7 @@ def _show(
                 passage = passage[len(passage) - len(rest) :]
             _show_hit(hit, place, passage, opened.bits)
             if explain:
-                _show_block(Text(_why(hit)))
+                _show_block(Text(visible(_why(hit))))
 
 
 def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
@@ -177,7 +176,7 @@ def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
     from rich.text import Text
 
     return Text.assemble(
-        *((_printable(piece.text, lines), "bold" if piece.mark else "") for piece in passage)
+        *((_flat(piece.text, lines), "bold" if piece.mark else "") for piece in passage)
     )
 
 
@@ -187,9 +186,8 @@ def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:
 
     room, stored = line_width() - len(_INDENT), hit.fields.get("labels") or []
     labels = [stored] if isinstance(stored, str) else stored
-    name = " · ".join(
-        [str(hit.id), *(label for label in labels if label not in str(hit.id).split("/"))]
-    )
+    others = [str(label) for label in labels if label not in str(hit.id).split("/")]
+    name = " · ".join(visible(word) for word in [str(hit.id), *others])
     figures = nearness(hit.score, hit.distance, bits)
     figures = f"  {figures}" if figures else ""
     title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")
@@ -207,18 +205,17 @@ def _show_block(text: "Text") -> None:
         say(Text(_INDENT).append_text(line))
 
 
-def _printable(text: str, lines: bool = False) -> str:
-    """Without what would move the cursor of a terminal or change its colours; on one line, or with its own `lines`."""
-    printable = "".join(
-        char if char.isprintable() or (lines and char == "\n") else " " for char in text
-    )
-    return printable if lines else re.sub(" +", " ", printable)
+def _flat(text: str, lines: bool = False) -> str:
+    """A text on one line, or with its own `lines`, with a space for each tab, and nothing that acts on a terminal."""
+    if lines:
+        return visible(re.sub(r"[^\S\n]", " ", text), lines=True)
+    return visible(re.sub(r"\s+", " ", text))
 
 
 def _cut(text: str, width: int) -> str:
     from rich.text import Text
 
-    line = Text(_printable(text).strip())
+    line = Text(_flat(text).strip())
     line.truncate(max(width, 9), overflow="ellipsis")
     return line.plain
 

@@ -123,14 +123,16 @@ def storable(documents: Texts) -> Corpus:
 
 
 def _warn_of_skipped(corpus: Corpus) -> None:
-    """Log what was skipped of documents from Python, whose caller has no corpus to look at."""
+    """Log what was skipped or replaced, of documents from Python; who reads files has a corpus that says it."""
     if not isinstance(corpus, CheckedCorpus):
         return
-    for what, tally in (("skipped", corpus.skipped), ("changed", corpus.notes)):
+    for done, tally in (("skipped", corpus.skipped), ("changed", corpus.notes)):
         if tally:
             first = next(iter(tally))
             documents = "1 document" if len(tally) == 1 else f"{len(tally):,} documents"
-            _logger.warning("%s %s, first %s: %s", documents, what, first.place, first.reason)
+            _logger.warning(
+                "%s %s; the first is %s: %s", documents, done, first.place, first.reason
+            )
 
 
 def create(

@@ -12,6 +12,7 @@ import polars as pl
 
 from parabit import __version__
 from parabit.corpus import Corpus, Texts, as_corpus
+from parabit.corpus.document import without_halves
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
@@ -153,7 +154,7 @@ def _write_table(
         for read, inferred in batches:
             parts.append(Path(folder, f"{len(parts)}.parquet"))
             rows: dict[str, Any] = {
-                "id": [document.id for document in read],
+                "id": [without_halves(document.id) for document in read],
                 "vector": inferred.vectors,
             }
             if inferred.codes is not None:
