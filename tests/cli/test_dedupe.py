@@ -10,6 +10,8 @@ import pytest
 from commands import answer, run
 
 from parabit import Document, Index, ParagraphVectors, open_corpus
+from parabit.corpus import document
+from parabit.index.store import schema
 
 TEXTS = {
     "a": "The Hubble telescope was repaired in orbit by astronauts",
@@ -83,14 +85,14 @@ def test_ids_to_delete_come_one_per_line(index: Path) -> None:
 def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index, as older versions made it, of three copies: one's id is those of the other two on two lines."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("parabit.corpus.document.check_id", lambda _: None)
-    monkeypatch.setattr("parabit.index.store.schema.check_id", lambda _: None)
+    for module in (document, schema):
+        monkeypatch.setattr(module, "check_id", lambda _: None, raising=False)
     documents = [
         Document(identity, TEXTS["a"]) for identity in ("kept", "x\ncontract.txt", "l\u2028f\f")
     ]
     documents += [Document("x", TEXTS["b"]), Document("contract.txt", TEXTS["f"])]
     documents += [Document(" y ", TEXTS["a"])]
-    model = ParagraphVectors(bits=16).fit([document.text for document in documents] * 5)
+    model = ParagraphVectors(bits=16).fit([TEXTS[name] for name in "abf"] * 6)
     Index.build(documents, "odd.index", model=model).close()
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)

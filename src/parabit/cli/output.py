@@ -115,10 +115,9 @@ def read_input() -> str:
 
 def read_ids(ended_by_nul: bool) -> list[str]:
     """The ids that another command writes to standard input, as `write_ids` does; empty ones do not count."""
-    if ended_by_nul:
-        ids = read_input().split("\0")
-    else:
-        ids = [line.removesuffix("\r") for line in read_input().split("\n")]  # Windows ends by both
+    ids = read_input().split("\0" if ended_by_nul else "\n")
+    if not ended_by_nul:
+        ids = [line.removesuffix("\r") for line in ids]  # Windows ends lines with both
     return [identity for identity in ids if identity]
 
 

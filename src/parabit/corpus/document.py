@@ -98,7 +98,7 @@ class RefusedError(CorpusError):
 
 
 def checked(document: Document) -> Document:
-    """A document as it can be stored, and written back by whatever reads the index.
+    r"""A document as it can be stored, and written back by whatever reads the index.
 
     Halves of surrogate pairs, which are no characters, become U+FFFD, as in browsers and jq: in the text, the labels,
     and the names and values of fields.
@@ -114,7 +114,7 @@ def checked(document: Document) -> Document:
             or a field is nested too deep, or is a number that is too long.
 
     Example:
-        >>> checked(Document("a", "cut in an emoji: \\ud83d")).text
+        >>> checked(Document("a", "cut in an emoji: \ud83d")).text
         'cut in an emoji: �'
     """
     check_id(document.id)
@@ -155,7 +155,7 @@ def check_id(identity: object) -> None:
 
 
 def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fields as they can be stored: the same object if there was nothing to replace.
+    r"""Fields as they can be stored: the same object if there was nothing to replace.
 
     Args:
         fields: Names and values. What is no JSON is left to the store, which refuses it.
@@ -164,7 +164,7 @@ def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
         RefusedError: It names a field that is nested too deep, or is a number that is too long.
 
     Example:
-        >>> clean_fields({"title": "half \\udc00", "year": 1993})
+        >>> clean_fields({"title": "half \udc00", "year": 1993})
         {'title': 'half �', 'year': 1993}
     """
     try:
@@ -180,7 +180,7 @@ def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def clean_value(value: Any, depth: int = 0) -> Any:
-    """A value of a field as it can be stored: the same object if there was nothing to replace.
+    r"""A value of a field as it can be stored: the same object if there was nothing to replace.
 
     Args:
         value: Any value; in what JSON does not have nothing is looked for.
@@ -190,7 +190,7 @@ def clean_value(value: Any, depth: int = 0) -> Any:
         RefusedError: It is nested too deep, or a number in it is too long.
 
     Example:
-        >>> clean_value(["a", {"b": "\\ud83d"}])
+        >>> clean_value(["a", {"b": "\ud83d"}])
         ['a', {'b': '�'}]
     """
     if isinstance(value, str):
@@ -226,10 +226,10 @@ def _clean_items(items: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
 
 
 def without_halves(text: str) -> str:
-    """A text with U+FFFD for each half of a surrogate pair; two halves that fit become their character.
+    r"""A text with U+FFFD for each half of a surrogate pair; two halves that fit become their character.
 
     Example:
-        >>> without_halves("\\ud83d\\ude00 and \\ud83d")
+        >>> without_halves("\ud83d\ude00 and \ud83d")
         '😀 and �'
     """
     if text.isascii():
@@ -379,10 +379,10 @@ class PythonCorpus(Corpus):
 
 
 class CheckedCorpus(Corpus):
-    """The documents of a corpus that can be stored; the others are in `skipped`, by their place and the reason.
+    r"""The documents of a corpus that can be stored; the others are in `skipped`, by their place and the reason.
 
     Example:
-        >>> corpus = CheckedCorpus(as_corpus([Document("a", "text"), Document("b\\n", "text")]))
+        >>> corpus = CheckedCorpus(as_corpus([Document("a", "text"), Document("b\n", "text")]))
         >>> [document.id for document in corpus]
         ['a']
         >>> list(corpus.skipped)
@@ -396,7 +396,8 @@ class CheckedCorpus(Corpus):
     def __iter__(self) -> Iterator[Document]:
         skipped = self.skipped = Tally()
         notes = self.notes = Tally()
-        for self._position, document in enumerate(self._corpus):
+        for position, document in enumerate(self._corpus):
+            self._position = position
             _need_strings(document)
             try:
                 clean = checked(document)
