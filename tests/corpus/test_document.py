@@ -1,5 +1,8 @@
+import json
+import os
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from parabit import documents_from, open_corpus
 from parabit.corpus import Corpus, Document, as_corpus, number_of
-from parabit.corpus.document import Tally
+from parabit.corpus.document import CONTROLS, RefusedError, Tally, checked, without_halves
 from parabit.errors import CorpusError
 
 TEXTS = ["first text", "second text", ""]
@@ -151,9 +154,74 @@ def test_a_tally_counts_all_and_names_many(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (7, 7.0), (-0.5, -0.5), (np.float32(0.5), 0.5), ("1970-01-02", 86400.0), ("1969-12-31T23:59:30", -30.0),
         ("1970-01-01 00:00:00.5", 0.5), ("1970-01-01T02:00:00+01:00", 3600.0), ("1970-01-01T00:01Z", 60.0),
-        ("0001-01-01", -62135596800.0), (True, None), (float("nan"), None), (10**400, None), ("7", None),
+        ("0001-01-01", -62135596800.0), ("9999-12-31T23:59:59Z", 253402300799.0), ("0001-01-01T00:00:00+12:00", None),
+        ("9999-12-31T23:59:59-12:00", None), ("9999-12-31T23:59:59.999999", None), (True, None),
+        (float("nan"), None), (10**400, None), ("7", None),
         ("2001-02-30", None), ("2001-05", None), ("in 2001-05-03", None), ([1], None), (None, None),
     ],
 )  # fmt: skip
 def test_numbers_and_dates_are_compared_as_numbers(value: Any, number: float | None) -> None:
     assert number_of(value) == number
+
+
+ANY_TEXT = st.text(st.characters(), max_size=9)
+
+
+def named(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Values with names that do not become one if halves of surrogate pairs are replaced."""
+    return st.dictionaries(ANY_TEXT, values, max_size=3).filter(
+        lambda items: len({without_halves(name) for name in items}) == len(items)
+    )
+
+
+ANY_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda values: st.lists(values, max_size=3) | named(values),
+    max_leaves=9,
+)
+
+
+def is_utf_8(text: str) -> bool:
+    return text == text.encode("utf-8", "replace").decode()
+
+
+@given(ANY_TEXT, ANY_TEXT, st.lists(ANY_TEXT, max_size=2), named(ANY_VALUE))
+def test_what_is_checked_can_be_written_back_and_named(
+    identity: str, text: str, labels: list[str], fields: dict[str, Any]
+) -> None:
+    document = Document(identity, text, tuple(labels), fields)
+    if CONTROLS.search(identity) or not identity or not is_utf_8(identity):
+        with pytest.raises(RefusedError, match=r"in the id|id is empty"):
+            checked(document)
+        document = Document("a", text, tuple(labels), fields)
+    clean = checked(document)
+    written = json.dumps([clean.id, clean.text, clean.labels, clean.fields], ensure_ascii=False)
+    assert json.dumps(json.loads(written.encode()), ensure_ascii=False) == written
+    assert len(clean.id.splitlines()) == 1
+    assert checked(clean) is clean
+    assert (clean is document) == is_utf_8(json.dumps([text, labels, fields], ensure_ascii=False))
+
+
+def test_what_can_be_written_back_is_not_touched() -> None:
+    document = Document(
+        "notes/Münchner\u00a0Süden 😀.txt",
+        "\x00 text \u202e",
+        ("a\tb",),
+        {"list": [1, 2.5, None, True, "é"], "object": {"a": [{}]}, "\n": float("inf")},
+    )
+    assert checked(document) is document
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names of files")
+def test_files_whose_names_have_line_breaks_are_not_lost(tmp_path: Path) -> None:
+    names = [b"x\ncontract.txt", rb"x\ncontract.txt", b"contract.txt", b"\x1b[2J.txt", b"\x85.txt"]
+    for name in [*names, rb"\x85.txt", "\x85\u2028.txt".encode()]:
+        with open(os.path.join(os.fsencode(tmp_path), name), "w") as file:  # noqa: PTH118, PTH123
+            file.write("text")
+    corpus = open_corpus(tmp_path)
+    ids = {document.id for document in corpus}
+    assert ids == {
+        r"x\ncontract.txt", r"x\\ncontract.txt", "contract.txt", r"\x1b[2J.txt", r"\x85.txt", r"\\x85.txt",
+        r"\u0085\u2028.txt",
+    }  # fmt: skip
+    assert len(corpus.skipped) == 0

@@ -126,19 +126,12 @@ def checked(document: Document) -> Document:
     return Document(document.id, text, labels, fields)
 
 
-def check_id(identity: object) -> None:
+def check_id(identity: str) -> None:
     """Raise RefusedError for an id that cannot be written on one line, or that is too long.
-
-    Args:
-        identity: A string, or a whole number, as codes from anywhere may have it. Other types are for the store.
 
     Example:
         >>> check_id("notes/space station.txt")
     """
-    if isinstance(identity, Integral) and int(identity).bit_length() > _LONGEST_NUMBER:
-        raise RefusedError("id too long: a number of over 4,000 digits", hint="shorten it")
-    if not isinstance(identity, str):
-        return
     if not identity:
         raise RefusedError("id is empty", hint="give each document an id")
     # A character has at most 4 bytes, so most ids need not be encoded.

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.document import CONTROLS, Corpus
+from parabit.corpus.document import CONTROLS, Corpus, without_halves
 from parabit.errors import CorpusError, need
 
 if sys.version_info >= (3, 14):
@@ -123,7 +123,8 @@ class Source:
     def on_disk(self) -> Iterator[Path]:
         """The decompressed content as a file: a copy if it is compressed or remote, or if its path is not UTF-8."""
         with self.open() as stream:
-            if stream is self.raw and self.local and in_utf_8(self.location) == self.location:
+            is_utf_8 = without_halves(self.location) == self.location
+            if stream is self.raw and self.local and is_utf_8:
                 yield Path(self.location)
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
@@ -262,11 +263,21 @@ class SourceCorpus(Corpus):
 
 
 def in_utf_8(path: str) -> str:
-    """A path as text on one line; bytes that are not UTF-8, control characters and line breaks are written out."""
-    if path.isascii() and path.isprintable():
+    r"""A path as text on one line, different for each path.
+
+    Bytes that are not UTF-8 are written out, as in \xff, and so are control characters and line breaks, as in \n or
+    \u2028. A backslash becomes two, so that no other path looks like one that was written out.
+    """
+    if path.isascii() and path.isprintable() and "\\" not in path:
         return path
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return CONTROLS.sub(lambda control: ascii(control[0])[1:-1], text)
+    text = os.fsencode(path.replace("\\", r"\\")).decode("utf-8", "backslashreplace")
+    return CONTROLS.sub(_written_out, text)
+
+
+def _written_out(control: re.Match[str]) -> str:
+    character = control[0]
+    # \x85 is a byte that is not UTF-8, and \u0085 a character.
+    return repr(character)[1:-1] if character.isascii() else f"\\u{ord(character):04x}"
 
 
 def may_pass(reason: str) -> bool:

@@ -49,11 +49,8 @@ def _search(index: "Index", queries: Any, where: Where | None, request: Request)
     search = _start(index, request, by_text)  # before the queries are read
     snapshot = search.snapshot
     if by_text:
-        texts = (
-            [queries]
-            if isinstance(queries, str)
-            else [document.text for document in as_corpus(queries)]
-        )
+        given = as_corpus([queries] if isinstance(queries, str) else queries)
+        texts = [document.text for document in given]
         asked = _queries(snapshot, texts, where)
     else:
         if queries.ndim != 2:

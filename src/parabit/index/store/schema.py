@@ -155,7 +155,8 @@ class _RecordReader:
 
 def _check_id(identity: Id) -> None:
     try:
-        check_id(identity)
+        if isinstance(identity, str):
+            check_id(identity)
     except RefusedError as problem:
         raise IndexFolderError(problem.problem, hint=problem.hint) from problem
 
@@ -165,7 +166,10 @@ def id_bytes(identity: Id) -> bytes:
     if isinstance(identity, str):
         return b"s" + identity.encode("utf-8", "surrogatepass")
     if isinstance(identity, int | np.integer) and not isinstance(identity, bool):
-        return b"i%d" % identity
+        try:
+            return b"i%d" % identity
+        except ValueError as problem:  # Python writes numbers of up to 4,300 digits
+            raise IndexFolderError("an id has over 4,000 digits", hint="shorten it") from problem
     raise IndexFolderError(
         f"an id must be a string or an integer, found {identity!r}",
         hint="convert it, for example with str()",
