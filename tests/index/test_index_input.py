@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from parabit import Document, ParabitError, ParagraphVectors, ReadOptions, open_corpus
 from parabit.choices import RANKS
 from parabit.corpus import Corpus, document
+from parabit.errors import IndexFolderError
 from parabit.explore.overview import field_types
 from parabit.index import Index
 from parabit.index.store import Id, schema
@@ -115,7 +116,7 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("id is empty", lambda index: index.put_codes(CODES[:1], [""])),
     ("over 4,000 digits", lambda index: index.put_codes(CODES[:1], [10**5000])),
     (
-        "document 77 has half of a surrogate pair: 'title'",
+        "document 77 cannot be kept: half of a surrogate pair: the field 'title'",
         lambda index: index.put_codes(CODES[:1], [77], [{"title": "\ud800"}]),
     ),
     (
@@ -402,6 +403,30 @@ def test_an_index_that_holds_such_a_document_is_searched_and_the_document_delete
     with Index.open(folder) as index:
         assert not index.has([old.id]).any()
         assert old.id not in index.search(old.text, k=9).ids[0]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"\xff",
+        b"7",
+        b"[1]",
+        b'{"a": 1',
+        b"[" * 3000,
+        b"[" * 3000 + b"]" * 3000,
+        b'{"a": ' + b"[" * 3000,
+        b'{"a": ' + b"[" * 3000 + b'"' + rb"\"" * 100_000,
+    ],
+)
+def test_a_record_that_is_none_is_damage_in_words(record: bytes) -> None:
+    with pytest.raises(IndexFolderError, match="the record of a document is damaged"):
+        schema.fields_in(record)
+
+
+def test_halves_that_a_record_has_as_escapes_are_replaced() -> None:
+    record = rb'{"a": "\ud800 \uD83d\ude00", "b\udc00": [["\ud83d"]]}'
+    assert schema.fields_in(record) == {"a": "\ufffd \U0001f600", "b\ufffd": [["\ufffd"]]}
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def checked(document: Document) -> Document:
     """
     check_id(document.id)
     text = without_halves(document.text)
-    labels = clean_value(document.labels) if document.labels else document.labels
-    fields = clean_fields(document.fields) if document.fields else document.fields
+    labels = document.labels if _are_ascii(document.labels) else clean_value(document.labels)
+    fields = clean_fields(document.fields)
     if text is document.text and labels is document.labels and fields is document.fields:
         return document
     return Document(document.id, text, labels, fields)
@@ -199,23 +199,46 @@ def clean_value(value: Any, depth: int = 0) -> Any:
         raise RefusedError(problem, hint="keep it as text, or leave it out")
     if isinstance(value, dict):
         return _clean_items(value, depth + 1)
-    items = [clean_value(item, depth + 1) for item in value]
-    if all(map(operator.is_, items, value)):
-        return value
-    return tuple(items) if isinstance(value, tuple) else items
+    return _clean_list(value, depth + 1)
+
+
+def _clean_list(values: list[Any] | tuple[Any, ...], depth: int) -> list[Any] | tuple[Any, ...]:
+    if _are_ascii(values):
+        return values
+    cleaned = [clean_value(value, depth) for value in values]
+    if all(map(operator.is_, cleaned, values)):
+        return values
+    return tuple(cleaned) if isinstance(values, tuple) else cleaned
 
 
 def _clean_items(items: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    cleaned: dict[str, Any] = {}
-    is_same = True
+    changed: dict[str, Any] = {}
     for name, value in items.items():
-        clean_name = without_halves(name) if isinstance(name, str) else name
-        cleaned[clean_name] = clean_value(value, depth)
-        is_same = is_same and clean_name is name and cleaned[clean_name] is value
-    if len(cleaned) < len(items):
+        if type(value) is str and value.isascii():  # most values: this is called for each document
+            continue
+        clean = clean_value(value, depth)
+        if clean is not value:
+            changed[name] = clean
+    cleaned = {**items, **changed} if changed else items
+    return cleaned if _are_ascii(items) else _with_clean_names(cleaned)
+
+
+def _are_ascii(values: Iterable[Any]) -> bool:
+    """Whether all are strings in ASCII, which is known without a look at them."""
+    try:
+        return all(map(str.isascii, values))
+    except TypeError:  # one is no string
+        return False
+
+
+def _with_clean_names(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    names = [without_halves(name) if isinstance(name, str) else name for name in items]
+    if all(map(operator.is_, names, items)):
+        return items
+    if len(set(names)) < len(names):
         problem = "half of a surrogate pair in the names of two fields, which become one"
         raise RefusedError(problem, hint="rename one of them")
-    return items if is_same else cleaned
+    return dict(zip(names, items.values(), strict=True))
 
 
 def without_halves(text: str) -> str:

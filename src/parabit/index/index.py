@@ -90,7 +90,8 @@ class Index:
         the texts, so `text=False` leaves them out, too. `vectors` keeps what the rank cosine needs (2 bytes per
         dimension). `backend` is built beside the codes: `"auto"` takes the exact one that pays at this size. An
         `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the model. Documents
-        with nothing to be found by are left out, and counted in `left_out`.
+        with nothing to be found by are left out, and counted in `left_out`. Documents that cannot be stored are
+        skipped, and named in `skipped`.
         """
         kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
         for name, value in kept.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from math import isnan, nan, prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 CODES, SERIALS, VECTORS, IDS, RECORDS = "codes", "serials", "vectors", "ids", "records"
 TEXT = "text"  # the one field that documents are not found by
 _COUNTS = struct.Struct("<QQ")  # deleted and added documents
+_FLAT = frozenset((str, int, float, bool, type(None)))  # types of values that cannot be nested
 _TOO_DEEP = f"(left out: nested more than {DEEPEST} deep)"
 # A string as a whole, as a bracket in it is none. Each matches in one way, also without its end: that is linear time.
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.S)
@@ -215,29 +216,35 @@ def hashes(rows: Iterable[bytes]) -> NDArray[np.uint64]:
 
 def record_of(fields: Mapping[str, Any], identity: Id) -> bytes:
     """The fields of a document as bytes."""
-    for name in fields:
+    for name, value in fields.items():
         if not isinstance(name, str):
             raise IndexFolderError(
                 f"document {identity!r} has a field named {name!r}", hint="names are strings"
             )
+        if type(value) not in _FLAT:
+            _need_shallow(name, value, identity)
     try:
-        text = _ENCODER.encode(dict(fields))
-        if _may_be_deep(text):
-            clean_fields(fields)
-        return text.encode()
+        return _ENCODER.encode(dict(fields)).encode()
     except UnicodeEncodeError as problem:
         raise IndexFolderError(
-            f"a field of document {identity!r} has half of a surrogate pair: {_with_half(fields)!r}",
-            hint="replace it by U+FFFD, or leave it out",
-        ) from problem
-    except RefusedError as problem:
-        raise IndexFolderError(
-            f"document {identity!r} cannot be kept: {problem.problem}", hint=problem.hint
+            f"document {identity!r} cannot be kept: half of a surrogate pair: "
+            f"the field {_with_half(fields)!r}",
+            hint="replace it by U+FFFD",
         ) from problem
     except (TypeError, ValueError, RecursionError) as problem:
         raise IndexFolderError(
             f"a field of document {identity!r} cannot be kept: {problem}",
             hint="give strings, numbers, true or false, None, and lists of these",
+        ) from problem
+
+
+def _need_shallow(name: str, value: object, identity: Id) -> None:
+    try:
+        clean_value(value)
+    except RefusedError as problem:
+        raise IndexFolderError(
+            f"document {identity!r} cannot be kept: {problem.problem}: the field {name!r}",
+            hint=problem.hint,
         ) from problem
 
 
@@ -255,10 +262,7 @@ def fields_in(record: bytes) -> dict[str, Any]:
     Halves of surrogate pairs become U+FFFD, and a text stands for a field that is nested too deep.
     """
     try:
-        text = record.decode()
-    except UnicodeDecodeError:
-        text = without_halves(record.decode("utf-8", "surrogatepass"))
-    try:
+        text = _text_of(record)
         fields = _DECODER.decode(text)
     except RecursionError:
         fields = _shallow(text)
@@ -266,21 +270,23 @@ def fields_in(record: bytes) -> dict[str, Any]:
         raise _damaged() from problem
     if not isinstance(fields, dict):
         raise _damaged()
-    may_have_halves = "\\ud" in text or "\\uD" in text
-    if may_have_halves or _may_be_deep(text):
+    try:
+        return cast(dict[str, Any], clean_fields(fields))
+    except RefusedError:
         return _cleaned(fields)
-    return fields
+
+
+def _text_of(record: bytes) -> str:
+    try:
+        return record.decode()
+    except UnicodeDecodeError:  # it may have halves of surrogate pairs, or be damaged
+        return without_halves(record.decode("utf-8", "surrogatepass"))
 
 
 def _damaged() -> IndexFolderError:
     return IndexFolderError(
         "the record of a document is damaged", hint="find out with `parabit info INDEX --verify`"
     )
-
-
-def _may_be_deep(text: str) -> bool:
-    """Whether JSON has so many brackets that a field may be nested too deep; those in strings count, too."""
-    return text.count("[") + text.count("{") > DEEPEST
 
 
 def _cleaned(fields: Mapping[str, Any]) -> dict[str, Any]:
