@@ -18,8 +18,29 @@ from parabit.index import Index, code_search
 from parabit.index.store import Id, Snapshot
 
 SEEDS = st.integers(0, 60)
-STRINGS = ["", "\ud800", "a\0b", "\N{ROCKET}", "\r\n\t\"'\\", "-1", " ", "1", "é", "a" * 300]
-IDS = st.one_of(st.integers(-3, 25), st.sampled_from(STRINGS))
+STRINGS = [
+    "",
+    "\N{GREEK SMALL LETTER MU}",
+    "a\0b",
+    "\N{ROCKET}",
+    "\r\n\t\"'\\",
+    "-1",
+    " ",
+    "1",
+    "é",
+    "a" * 300,
+]
+NAMES = [
+    "\N{NO-BREAK SPACE}",
+    "\N{ROCKET}",
+    "\"'\\",
+    "-1",
+    " ",
+    "1",
+    "é",
+    "a" * 300,
+]  # that ids may be
+IDS = st.one_of(st.integers(-3, 25), st.sampled_from(NAMES))
 DOCUMENTS = st.dictionaries(IDS, SEEDS, max_size=12)
 LABELS = ("space", "hockey", "cars")
 
