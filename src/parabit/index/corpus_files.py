@@ -156,7 +156,7 @@ class NotedCorpus(Corpus):
 
     @property
     def place(self) -> str:
-        return self._corpus.place
+        return self.corpus.place
 
     @property
     def share_read(self) -> float | None:
