@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parabit.corpus.extract import from_html, from_markdown
+from parabit.corpus.extract import Page, from_html, from_markdown
 
 # Markdown as in real files, its text, and its title if it has one.
 MARKDOWN: dict[str, tuple[str, ...]] = {
@@ -181,13 +181,13 @@ HTML: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("case", MARKDOWN)
 def test_markdown_becomes_what_a_reader_sees(case: str) -> None:
     markdown, text, *title = MARKDOWN[case]
-    assert from_markdown(markdown) == (text, title[0] if title else None)
+    assert from_markdown(markdown) == Page(text, title[0] if title else None)
 
 
 @pytest.mark.parametrize("case", HTML)
 def test_a_page_becomes_what_a_reader_sees(case: str) -> None:
     html, text, *title = HTML[case]
-    assert from_html(html.encode()) == (text, title[0] if title else None)
+    assert from_html(html.encode()) == Page(text, title[0] if title else None)
 
 
 def test_a_page_says_how_it_is_encoded() -> None:

@@ -5,15 +5,19 @@ import logging
 import re
 import warnings
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from parabit.corpus.limits import ReadLimits
 from parabit.corpus.readers import GUESSED, WIDE_MARKS
-from parabit.corpus.sources import Source, UnreadableError
-from parabit.errors import CorpusError, need
+from parabit.corpus.sources import UnreadableError, over_limit
+from parabit.errors import CorpusError
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""",
@@ -42,16 +46,29 @@ _INVISIBLE = re.compile(
 )  # soft hyphens and the like, which would split words
 
 
-Extracted = tuple[str, str | None]  # what a reader sees of a file, and its title if it has one
+# The encodings that browsers know, by Python's names. Python has others, which are none of text, or decode only
+# whole files, or a page in UTF-7 that no browser would show so.
+_OF_PAGES = (
+    "big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 cp874 cp932 cp949 euc_jp "
+    "euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-10 iso8859-11 iso8859-13 iso8859-14 iso8859-15 iso8859-16 iso8859-2 "
+    "iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman "
+    "shift_jis utf-8"
+)
 
 
-def from_html(
-    content: bytes, encoding: str | None = None, source: Source | None = None
-) -> Extracted:
+class Page(NamedTuple):
+    """What a reader sees of a file, its title if it has one, and a note if its bytes do not fit its encoding."""
+
+    text: str
+    title: str | None
+    note: str = ""
+
+
+def from_html(content: bytes, encoding: str | None = None) -> Page:
     """The visible text of a page: its title first, then one line per block.
 
     The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
-    any, UTF-8 or, where that does not fit, Windows-1252. The source gets a note if bytes do not fit.
+    any, UTF-8 or, where that does not fit, Windows-1252. The note says if bytes do not fit.
     """
     marks = {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}
     known = next((name for mark, name in marks.items() if content.startswith(mark)), None)
@@ -65,22 +82,23 @@ def from_html(
             content.decode(known or "cp1252", "replace"),
             f"bytes that are not {known}" if known else GUESSED,
         )
-    if source is not None:
-        source.note = note
-    return _page(html.removeprefix("\ufeff"))
+    text, title = _visible(html.removeprefix("\ufeff"))
+    return Page(text, title, note)
 
 
 def _encoding(declared: bytes) -> str | None:
     try:
         name = codecs.lookup(declared.decode("ascii")).name
-        b"x".decode(name)  # some codecs, such as rot13, do not decode bytes
     except (LookupError, ValueError):
         return None
-    # Pages that declare Latin-1 or ASCII mean Windows-1252, and browsers read them so.
-    return "cp1252" if name in ("iso8859-1", "ascii") else name
+    if name in ("iso8859-1", "ascii"):
+        # Pages that declare Latin-1 or ASCII mean Windows-1252, and browsers read them so.
+        return "cp1252"
+    return name if name in _OF_PAGES.split() else None
 
 
-def _page(html: str) -> Extracted:
+def _visible(html: str) -> tuple[str, str | None]:
+    """The visible text of a page, and its title."""
     if html.startswith("<?xml"):
         html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
     parts: list[str] = []
@@ -129,10 +147,11 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
 
 _MARKDOWN = MarkdownIt("js-default", {"html": True})
 # Front matter begins with a name or a comment; other text between two rules is text.
-_FRONT_MATTER = re.compile(
-    r"""\A(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]+[ \t]*+[:=]|[#\[]|\1))((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"""
-)
-_FRONT_TITLE = re.compile(r"""^title[ \t]*[:=][ \t]*(["']?)(.+?)\1[ \t]*$""", re.M | re.I)
+_FRONT_START = re.compile(r"""(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]++[ \t]*+[:=]|[#\[]|\1))""")
+_FRONT_ENDS = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.M),
+    "+++": re.compile(r"^(?:\+\+\+|\.\.\.)[ \t]*$", re.M),
+}
 _EXTENSIONS = [  # of Markdown, which the parser takes for text
     (re.compile(r"\[\^[^\[\]\s]+\]:?"), ""),  # footnotes
     (re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]*)\]\]"), r"\1"),  # links of a wiki
@@ -141,13 +160,15 @@ _EXTENSIONS = [  # of Markdown, which the parser takes for text
 _UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
 
 
-def from_markdown(text: str) -> Extracted:
+def from_markdown(text: str) -> Page:
     """The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     title = None
-    if front := _FRONT_MATTER.match(text):
-        named = _FRONT_TITLE.search(front[2])
-        text, title = text[front.end() :], named and named[2]
+    start = _FRONT_START.match(text)
+    end = _FRONT_ENDS[start[1]].search(text, start.end()) if start else None
+    if start and end:
+        title = _front_title(text[start.end() : end.start()])
+        text = text[end.end() + 1 :]
     parts: list[str] = []
     tokens = _MARKDOWN.parse(text)
     for place, token in enumerate(tokens):
@@ -160,7 +181,7 @@ def from_markdown(text: str) -> Extracted:
             case "fence" | "code_block":
                 parts.append(f"{token.content}\n")
             case "html_block":
-                shown, heading = _page(token.content)
+                shown, heading = _visible(token.content)
                 parts.append(f"{shown}\n\n")
                 title = title or heading
             case "td_close" | "th_close":
@@ -174,21 +195,35 @@ def from_markdown(text: str) -> Extracted:
             case "bullet_list_close" | "ordered_list_close" if not token.level:
                 parts.append("\n\n")
     lines = (line.rstrip() for line in "".join(parts).split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title
+    return Page(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title)
+
+
+def _front_title(front_matter: str) -> str | None:
+    """The title that front matter names."""
+    for line in front_matter.split("\n"):
+        if line[:5].lower() != "title":
+            continue
+        value = line[5:].lstrip(" \t")
+        if not value.startswith((":", "=")):
+            continue
+        value = value[1:].strip(" \t")
+        if len(value) > 2 and value[0] in "\"'" and value[0] == value[-1]:
+            return value[1:-1]
+        if value:
+            return value
+    return None
 
 
 def _inline_text(tokens: Sequence[Token]) -> str:
     parts: list[str] = []
+    never_closed = set[str]()  # so that no tag is looked for again and again
     place = 0
     while place < len(tokens):
         token = tokens[place]
         place += 1
         match token.type:
             case "text":
-                content = token.content
-                for pattern, instead in _EXTENSIONS:
-                    content = pattern.sub(instead, content)
-                parts.append(content)
+                parts.append(_without_extensions(token.content))
             case "code_inline":
                 parts.append(token.content)
             case "softbreak" | "hardbreak":
@@ -199,40 +234,57 @@ def _inline_text(tokens: Sequence[Token]) -> str:
                 place += 1  # its text is the address
             case "html_inline":
                 if unseen := _UNSEEN_TAG.match(token.content):
-                    end = f"</{unseen[1].lower()}"
-                    ends = (
-                        at
-                        for at in range(place, len(tokens))
-                        if tokens[at].content.lower().startswith(end)
-                    )
-                    place = next(ends, place)
+                    tag = unseen[1].lower()
+                    if tag not in never_closed:
+                        end = _end_of(tag, tokens, place)
+                        if end is None:
+                            never_closed.add(tag)
+                        else:
+                            place = end
                 elif found := _TAG.match(token.content):
                     parts.append(_GAPS.get(found[2].lower(), ""))
     return "".join(parts)
+
+
+def _without_extensions(text: str) -> str:
+    for pattern, instead in _EXTENSIONS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _end_of(tag: str, tokens: Sequence[Token], start: int) -> int | None:
+    """Where a tag is closed, from a token on."""
+    closing = f"</{tag}"
+    for place in range(start, len(tokens)):
+        if tokens[place].content[: len(closing)].lower() == closing:
+            return place
+    return None
 
 
 _HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
 
 
-def from_pdf(stream: BinaryIO, name: str) -> Extracted:
-    """The text of all pages of a PDF file; an error if it is encrypted, damaged, or has only pictures."""
-    try:
-        pypdf = need("pypdf", "pdf", CorpusError)
-    except CorpusError as problem:  # a folder's other files can still be read
-        raise UnreadableError(name, f"{problem.problem}: {problem.hint}") from problem
+def from_pdf(stream: BinaryIO, name: str, limits: ReadLimits | None = None) -> Page:
+    """The text of all pages of a PDF file.
+
+    Raises:
+        UnreadableError: if it is encrypted, damaged, over a limit, or has only pictures.
+    """
+    limits = limits or ReadLimits()
+    import pypdf  # here: it takes longer to import than most pages take to read
+
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # what is odd in other people's files is not our user's business
+            # What is odd in other people's files is not our user's business.
+            warnings.simplefilter("ignore")
             reader = pypdf.PdfReader(stream)
             # Many files are encrypted without a password, only against changes.
             if reader.is_encrypted and not reader.decrypt(""):
                 raise UnreadableError(
                     name, "not readable as PDF: encrypted", "save it without a password"
                 )
-            pages = [page.extract_text().strip() for page in reader.pages]
+            pages = _pages_of(reader, name, limits)
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
@@ -250,4 +302,21 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
     text, title = (
         part.encode("utf-8", "replace").decode() for part in ("\n\n".join(pages), str(title or ""))
     )
-    return _HYPHENATED.sub("", text), " ".join(title.split()) or None
+    return Page(_HYPHENATED.sub("", text), " ".join(title.split()) or None)
+
+
+def _pages_of(reader: "PdfReader", name: str, limits: ReadLimits) -> list[str]:
+    """The text of each page."""
+    pages: list[str] = []
+    characters = 0
+    for page in reader.pages:
+        if len(pages) == limits.pages:
+            what = f"more than {limits.pages:,} pages"
+            raise over_limit(name, what, limits, "pages")
+        text = page.extract_text().strip()
+        characters += len(text)
+        if characters > limits.document_bytes:
+            what = f"more than {limits.document_mb} MB of text"
+            raise over_limit(name, what, limits, "document_mb")
+        pages.append(text)
+    return pages

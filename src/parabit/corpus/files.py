@@ -15,6 +15,7 @@ from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus
 from parabit.corpus.readers import READABLE, ReadOptions, format_of, read
 from parabit.corpus.sources import (
+    STANDARD_INPUT,
     NoFilesError,
     PipeSource,
     Source,
@@ -22,6 +23,7 @@ from parabit.corpus.sources import (
     UnreadableError,
     in_utf_8,
     is_address,
+    is_endless_device,
     remote_sources,
     why,
 )
@@ -125,7 +127,8 @@ def open_corpus(
                 raise CorpusError(
                     f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path"
                 )
-            if replace(options, strict=False) != ReadOptions():
+            defaults = ReadOptions()
+            if replace(options, strict=False, limits=defaults.limits) != defaults:
                 hint = f"options such as --format and --text-field are for files; write ./{one} for a path"
                 raise CorpusError(f"{one} is a data set and read in its own way", hint)
             return open_dataset(one, report)
@@ -182,6 +185,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
             else []
         )
     elif str(path) == "-" or Path(path).exists():
+        if str(path) not in STANDARD_INPUT and is_endless_device(Path(path).stat()):
+            raise UnreadableError(str(path), "not a file: a device", "give a file or a folder")
         return [PipeSource(Path(path))]
     else:
         hint = did_you_mean(
@@ -262,11 +267,21 @@ def _pattern(glob: str, *below: str) -> Sequence[str]:
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    if "**" in pattern[:1]:
-        return _matches(parts, pattern[1:]) or (len(parts) > 0 and _matches(parts[1:], pattern))
-    if not (parts and pattern):
-        return not (parts or pattern)
-    return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+    """Whether a pattern stands for all parts of a path; `**` stands for any number of them."""
+    # The numbers of first parts that the pattern up to here can stand for.
+    lengths = {0}
+    for glob in pattern:
+        if glob == "**":
+            lengths = set(range(min(lengths), len(parts) + 1))
+        else:
+            lengths = {
+                length + 1
+                for length in lengths
+                if length < len(parts) and fnmatchcase(parts[length], glob)
+            }
+        if not lengths:
+            return False
+    return len(parts) in lengths
 
 
 def _set_apart(paths: Sequence[str | Path], found: list[list[Source]]) -> None:

@@ -2,18 +2,30 @@
 
 import codecs
 import csv
+import importlib.util
 import io
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
+from logging import getLogger
 from typing import Any, NamedTuple
 
 from parabit.corpus.document import REPLACED, Document, RefusedError, checked, document_from
-from parabit.corpus.sources import PipeSource, Source, UnreadableError
-from parabit.errors import CorpusError
+from parabit.corpus.limits import ReadLimits
+from parabit.corpus.sources import (
+    PipeSource,
+    Source,
+    UnreadableError,
+    is_disk_full,
+    over_limit,
+    why,
+)
+from parabit.errors import CorpusError, need
 
 READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
 # The longer ones first: one of UTF-32 begins like one of UTF-16.
@@ -30,11 +42,14 @@ _ENDINGS = {
     "tab": "tsv", "parquet": "parquet", "pq": "parquet",
 }  # fmt: skip
 _COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
-_LONGEST = 100_000_000  # bytes of a text file that is one document
+# Of shorter ones the fields can as well be counted after they were taken apart.
+_LONG_LINE = 100_000
+_LONGEST_REASON = 1_000  # characters
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADER = re.compile(
     r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]"
 )  # a line of a mail's head, or one that continues it
+_log = getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,8 @@ class ReadOptions:
     folder whose names say another are skipped. Without an encoding, files are UTF-8, UTF-16 or UTF-32 as their first
     bytes say, or else Windows-1252. `include` and `exclude` are patterns such as `*.md` or `drafts/**`, matched with
     the path below the folder and with the name alone. What cannot be read is skipped and listed in `Corpus.skipped`;
-    with `strict` the first one is an error.
+    with `strict` the first one is an error. `limits` says what one file may cost; by default they are those of
+    `ReadLimits`, changed by the environment variable PARABIT_LIMITS.
 
     Example:
         >>> ReadOptions(text_fields=("title", "body"), exclude=("drafts/**",)).strict
@@ -63,6 +79,7 @@ class ReadOptions:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     strict: bool = False
+    limits: ReadLimits = field(default_factory=ReadLimits.from_environment)
 
     def __post_init__(self) -> None:
         for name in ("text_fields", "include", "exclude"):
@@ -78,9 +95,8 @@ class ReadOptions:
                 f"no such format: {self.format}", hint=f"the formats are {', '.join(READERS)}"
             )
         try:
-            "x".encode(
-                self.encoding or "utf-8"
-            )  # not an empty string, for which Python does not even look
+            # Some encodings of Python are none of text, and some take only whole files.
+            b"x\xff".decode(self.encoding or "utf-8", "replace")
         except (LookupError, UnicodeError) as problem:
             raise CorpusError(
                 f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1"
@@ -120,6 +136,18 @@ def read(source: Source, options: ReadOptions) -> Iterator[Document | Unreadable
             yield UnreadableError(source.name, "no records")
     except UnreadableError as problem:
         yield problem
+    except CorpusError:  # it is not this file that is wrong
+        raise
+    except MemoryError:
+        yield UnreadableError(source.name, "cannot be read: out of memory", "free some memory")
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise
+        yield UnreadableError(source.name, why(problem))
+    except Exception as problem:  # no file may end the reading of the others
+        _log.debug("%s cannot be read", source.name, exc_info=True)
+        message = f"{type(problem).__name__}: {problem}".partition("\n")[0][:200]
+        yield UnreadableError(source.name, f"cannot be read: {message}")
 
 
 def _storable(item: Document | UnreadableError, source: Source) -> Document | UnreadableError:
@@ -143,12 +171,15 @@ def _document(
             record.values, id, options.text_fields, options.id_field, options.label_field
         )
     except CorpusError as problem:
-        return UnreadableError(source.name, problem.problem, problem.hint, record.line)
+        reason = problem.problem
+        if len(reason) > _LONGEST_REASON:  # of a table with thousands of columns
+            reason = f"{reason[:_LONGEST_REASON]}…"
+        return UnreadableError(source.name, reason, problem.hint, record.line)
 
 
 def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
     """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read."""
-    with source.open() as stream:
+    with source.open(options.limits) as stream:
         start = stream.read(8192)
     if not start:
         raise UnreadableError(source.name, "empty file")
@@ -174,33 +205,38 @@ def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
 
 def read_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """One document per line; an empty line is an empty document, so that lines and codes stay aligned."""
-    for number, line, problem in _lines(source, encoding):
+    for number, line, problem in _lines(source, encoding, options.limits):
         text = line.removesuffix("\n").removesuffix("\r")
         yield problem or Record({options.text_fields[0]: text}, number)
 
 
 def read_json_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """One JSON object per line; blank lines do not count."""
-    for number, line, problem in _lines(source, encoding):
+    for number, line, problem in _lines(source, encoding, options.limits):
         if problem or not line.isspace():
-            yield problem or _json_record(line, source, number)
+            yield problem or _json_record(line, source, number, options.limits)
 
 
 def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """JSON lines, one object, or an array of objects, whose number stands for the line."""
-    first = next((line for _, line, _ in _lines(source, encoding) if not line.isspace()), "")
-    if isinstance(_json_record(first, source, 1), Record):
+    lines = _lines(source, encoding, options.limits)
+    first = next((line for _, line, _ in lines if not line.isspace()), "")
+    if isinstance(_json_record(first, source, 1, options.limits), Record):
         yield from read_json_lines(source, options, encoding)
         return
-    text = _text_of(source, encoding)
+    text = _text_of(source, encoding, options.limits)
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise UnreadableError(
             source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}"
         ) from problem
-    for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
-        yield _json_record(json.dumps(value), source, number)
+    has_escapes = _has_escaped_surrogates(text)
+    del text
+    if not isinstance(values, list):
+        values = [values]
+    for number, value in enumerate(values, start=1):
+        yield _record_of(value, has_escapes, source, number, options.limits)
 
 
 def read_delimited(
@@ -208,13 +244,30 @@ def read_delimited(
 ) -> Iterator[Item]:
     """CSV or TSV with a header line; quoted fields may hold line breaks."""
     csv.field_size_limit(sys.maxsize)  # the default would refuse documents of over 128 KiB
+    limits = options.limits
     problems: list[UnreadableError] = []  # with the lines of the record that is being read
+    record_length = 0  # of the lines of the record that is being read
 
     def lines() -> Iterator[str]:
-        for _, line, problem in _lines(source, encoding):
+        nonlocal record_length
+        for number, line, problem in _lines(source, encoding, limits):
             if problem:
                 problems.append(problem)
+            record_length += len(line)
+            if record_length > limits.document_bytes:
+                what = (
+                    f"more than {limits.document_mb} MB in one record, or a quote is never closed"
+                )
+                raise over_limit(source.name, what, limits, "document_mb", number)
+            if len(line) > _LONG_LINE and _has_too_many_columns(line):
+                what = f"more than {limits.columns:,} columns"
+                raise over_limit(source.name, what, limits, "columns", number)
             yield line
+
+    def _has_too_many_columns(line: str) -> bool:
+        """Whether that is certain before they are taken apart, as no delimiter is quoted."""
+        may_be_quoted = options.quotes and '"' in line
+        return not may_be_quoted and line.count(delimiter) >= limits.columns
 
     rows = csv.reader(
         lines(),
@@ -225,6 +278,7 @@ def read_delimited(
     header: list[str] = []
     while True:
         first = rows.line_num + 1
+        record_length = 0
         try:
             row = next(rows, None)
         except csv.Error as problem:
@@ -258,45 +312,29 @@ def read_delimited(
 
 
 def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """The rows of a Parquet file, of which polars holds a row group or two at a time."""
+    """The rows of a Parquet file, of which polars holds a row group or two at a time, in a process of its own."""
     import polars as pl  # here: it takes longer to import than most files take to read
 
-    with source.on_disk() as path:
+    from parabit.corpus import sandbox
+
+    named = [*options.text_fields, "id", "labels", "label"]
+    named += [name for name in (options.id_field, options.label_field) if name]
+    with source.on_disk(options.limits) as path:
+        request = sandbox.Request(
+            source.name,
+            "parquet",
+            options.limits,
+            size=0,  # the limit of time is that of a batch of rows
+            options={"path": str(path), "fields": named},
+        )
+        tables = sandbox.parse(request)
+        head = next(tables)
+        _check_fields(head.header["columns"], source, options)
         row = 0
-        try:
-            table = pl.scan_parquet(path, glob=False)
-            schema = table.collect_schema()
-            _check_fields(schema.names(), source, options)
-            named = {
-                *options.text_fields,
-                options.id_field,
-                options.label_field,
-                "id",
-                "labels",
-                "label",
-            }
-            # Vectors, pictures and nested records are not fields to filter by, and may be most of the file.
-            wanted = [
-                name
-                for name, kind in schema.items()
-                if name in named
-                or kind == pl.List(pl.String)
-                or not (kind.is_nested() or kind == pl.Binary)
-            ]
-            rows = (
-                table.select(pl.len()).collect().item()
-            )  # from the end of the file, without reading the rest
-            for frame in table.select(wanted).collect_batches(chunk_size=1024, maintain_order=True):
-                for values in frame.iter_rows(named=True):
-                    row += 1
-                    yield Record(values, row)
-            if row < rows:  # some damage makes polars end early without an error
-                raise pl.exceptions.ComputeError(f"{row} of {rows} rows can be read")
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-            reason = str(problem).partition("\n")[0]
-            raise UnreadableError(
-                source.name, f"damaged or cut off: {reason}", "write or copy it again"
-            ) from problem
+        for table in tables:
+            for values in pl.read_ipc_stream(table.content).iter_rows(named=True):
+                row += 1
+                yield Record(values, row)
 
 
 def read_page(
@@ -304,26 +342,64 @@ def read_page(
 ) -> Iterator[Item]:
     """A file that is one document: what a reader sees of it. If a text starts like a mail, its subject is the title."""
     if format == "text":
-        text = _text_of(source, encoding)
+        text = _text_of(source, encoding, options.limits)
         title = _subject(text)
     else:
-        from parabit.corpus import (
-            extract,
-        )  # here: its libraries take longer to import than most files take to read
-
-        if format == "markdown":
-            text, title = extract.from_markdown(_text_of(source, encoding))
-        elif format == "html":
-            text, title = extract.from_html(_bytes_of(source), options.encoding, source)
-        else:
-            with source.open() as stream:
-                text, title = extract.from_pdf(io.BytesIO(stream.read()), source.name)
+        text, title = _parsed_page(source, options, encoding, format)
     if not text.strip():
         raise UnreadableError(source.name, "no text")
     id = "0" if isinstance(source, PipeSource) else source.id
     yield Document(
         id, text, (source.label,) if source.label else (), {"title": title} if title else {}
     )
+
+
+def _parsed_page(
+    source: Source, options: ReadOptions, encoding: str | None, format: str
+) -> tuple[str, str | None]:
+    """The text and the title of Markdown, HTML or PDF."""
+    limits = options.limits
+    if format == "pdf":
+        _check_pypdf(source)
+        with source.on_disk(limits) as path:
+            return _parse_page(
+                source, format, limits, path.stat().st_size, options={"path": str(path)}
+            )
+    if format == "markdown":
+        content = _text_of(source, encoding, limits).encode("utf-8", "surrogatepass")
+        return _parse_page(source, format, limits, len(content), content)
+    content = _bytes_of(source, limits)
+    return _parse_page(
+        source, format, limits, len(content), content, {"encoding": options.encoding}
+    )
+
+
+def _parse_page(
+    source: Source,
+    format: str,
+    limits: ReadLimits,
+    size: int,
+    content: bytes = b"",
+    options: dict[str, Any] | None = None,
+) -> tuple[str, str | None]:
+    """Have a page parsed in another process."""
+    from parabit.corpus import sandbox  # here: text files and tables in plain text need none
+
+    request = sandbox.Request(source.name, format, limits, size, content, options or {})
+    [page] = sandbox.parse(request)
+    if page.header["note"]:
+        source.note = page.header["note"]
+    return page.content.decode("utf-8", "surrogatepass"), page.header["title"]
+
+
+def _check_pypdf(source: Source) -> None:
+    """Raise if pypdf is not installed: a folder's other files can still be read."""
+    if importlib.util.find_spec("pypdf") is not None:
+        return
+    try:
+        need("pypdf", "pdf", CorpusError)
+    except CorpusError as problem:
+        raise UnreadableError(source.name, f"{problem.problem}: {problem.hint}") from problem
 
 
 # The encoding is None where UTF-8 is tried first and then Windows-1252.
@@ -344,41 +420,52 @@ def _is_wide(encoding: str | None) -> bool:
     return encoding is not None and codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
 
 
-def _bytes_of(source: Source) -> bytes:
-    with source.open() as stream:
-        content = stream.read(_LONGEST + 1)
-    if len(content) > _LONGEST:
-        reason = f"too large: more than {_LONGEST // 10**6} MB in one document"
-        raise UnreadableError(source.name, reason, "--format lines reads one document per line")
+def _bytes_of(source: Source, limits: ReadLimits) -> bytes:
+    with source.open(limits) as stream:
+        content = stream.read(limits.document_bytes + 1)
+    if len(content) > limits.document_bytes:
+        what = f"more than {limits.document_mb} MB in one document"
+        raise over_limit(source.name, what, limits, "document_mb")
     return content
 
 
-def _text_of(source: Source, encoding: str | None) -> str:
-    return _decoded(_bytes_of(source), source, encoding).removeprefix("\ufeff")
+def _text_of(source: Source, encoding: str | None, limits: ReadLimits) -> str:
+    return _decoded(_bytes_of(source, limits), source, encoding).removeprefix("\ufeff")
 
 
 def _lines(
-    source: Source, encoding: str | None
+    source: Source, encoding: str | None, limits: ReadLimits
 ) -> Iterator[tuple[int, str, UnreadableError | None]]:
-    """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
+    """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known.
+
+    A line that is too long costs that line, too, and never more memory than the limit.
+    """
     number = 0
-    with source.open() as stream:
+    with source.open(limits) as stream:
         # Where a line break is not one byte, it must be found after decoding: then lines are text, and else bytes.
-        lines: Iterator[Any] = (
-            io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
-        )
+        reader: Any = stream
+        if _is_wide(encoding):
+            reader = io.TextIOWrapper(stream, encoding, newline="\n")
+        read_line = partial(reader.readline, limits.document_bytes + 1)
         try:
-            for number, raw in enumerate(lines, start=1):
-                try:
-                    line, bad = (
-                        raw if isinstance(raw, str) else _decoded(raw, source, encoding, number),
-                        None,
-                    )
-                except (
-                    UnreadableError
-                ) as problem:  # the rest of the line may still say where a quoted field ends
-                    line, bad = raw.decode(encoding or "utf-8", "replace"), problem
-                yield number, line.removeprefix("\ufeff") if number == 1 else line, bad
+            while raw := read_line():
+                number += 1
+                if len(raw) > limits.document_bytes:
+                    _skip_line(raw, read_line)
+                    what = f"more than {limits.document_mb} MB in one line"
+                    yield number, "", over_limit(source.name, what, limits, "document_mb", number)
+                    continue
+                problem = None
+                if isinstance(raw, str):
+                    line = raw
+                else:
+                    try:
+                        line = _decoded(raw, source, encoding, number)
+                    except UnreadableError as error:
+                        # The rest of the line may still say where a quoted field ends.
+                        line = raw.decode(encoding or "utf-8", "replace")
+                        problem = error
+                yield number, line.removeprefix("\ufeff") if number == 1 else line, problem
         except UnicodeError as problem:
             reason = f"not valid {encoding}: after line {number}"
             raise UnreadableError(
@@ -386,11 +473,20 @@ def _lines(
             ) from problem
 
 
+def _skip_line(start: bytes | str, read_line: Callable[[], bytes | str]) -> None:
+    """Read up to the end of a line."""
+    piece = start
+    while piece and piece[-1] not in ("\n", ord("\n")):
+        piece = read_line()
+
+
 def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None = None) -> str:
     try:
         return raw.decode(encoding or "utf-8")
     except UnicodeDecodeError as problem:
         reason = f"not valid {encoding}: byte 0x{raw[problem.start]:02x} at {problem.start}"
+    except UnicodeError as problem:  # some encodings raise no more than this
+        reason = f"not valid {encoding}: {problem}"
     if encoding is None:
         start = raw[:8192]
         if len(_CONTROLS.findall(start)) * 100 > len(start):
@@ -420,22 +516,59 @@ def _subject(text: str) -> str | None:
     return " ".join(subject.split()) if subject else None
 
 
-def _json_record(text: str, source: Source, line: int) -> Record | UnreadableError:
+def _json_record(
+    text: str, source: Source, line: int, limits: ReadLimits
+) -> Record | UnreadableError:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
         return UnreadableError(
             source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}", line=line
         )
+    return _record_of(values, source, line, limits)
+
+
+def _record_of(
+    values: Any, source: Source, line: int, limits: ReadLimits
+) -> Record | UnreadableError:
+    """What JSON holds, if it is an object that can be a record."""
     if not isinstance(values, dict):
-        reason = f"not a JSON object: {json.dumps(values)[:20]}"
-        return UnreadableError(source.name, reason, 'write each record as {"text": "…"}', line)
+        reason = f"not a JSON object: {_start_of(values)}"
+        hint = 'write each record as {"text": "…"}'
+        return UnreadableError(source.name, reason, hint, line)
+    if _is_nested_deeper(values, limits.depth):
+        what = f"nested more than {limits.depth} deep"
+        return over_limit(source.name, what, limits, "depth", line)
     return Record(values, line)
+
+
+def _start_of(values: Any) -> str:
+    """How something begins in JSON, without writing all of it."""
+    pieces = json.JSONEncoder().iterencode(values)
+    return "".join(islice(pieces, 20))[:20]
+
+
+def _is_nested_deeper(values: dict[str, Any], most: int) -> bool:
+    """Whether lists and objects are inside each other more often than this."""
+    level: list[Any] = [values]
+    for _ in range(most):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _check_fields(names: list[str], source: Source, options: ReadOptions) -> None:
     """Raise for a table that lacks a field which every record needs."""
-    twice = [name for name in names if names.count(name) > 1]
+    limits = options.limits
+    if len(names) > limits.columns:
+        raise over_limit(source.name, f"{len(names):,} columns", limits, "columns")
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UnreadableError(
             source.name, f"two fields of one name: {twice[0]!r}", "rename one of them"

@@ -3,8 +3,10 @@
 import bz2
 import errno
 import gzip
+import io
 import os
 import re
+import stat
 import sys
 import tarfile
 import tempfile
@@ -18,6 +20,7 @@ from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
 from parabit.corpus.document import CONTROLS, Corpus, without_halves
+from parabit.corpus.limits import VARIABLE, ReadLimits
 from parabit.errors import CorpusError, need
 
 if sys.version_info >= (3, 14):
@@ -47,7 +50,10 @@ _DAMAGE = (
 _ADDRESS = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)"
 )  # two letters before the colon: C:/ is a path
-_STANDARD_INPUT = ("-", "/dev/stdin")
+STANDARD_INPUT = ("-", "/dev/stdin")
+_BLOCK = 1 << 17  # bytes that are decompressed at a time
+# What `in_utf_8` makes of a byte that is not UTF-8.
+_WRITTEN_OUT = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def is_address(name: str | Path) -> bool:
@@ -61,6 +67,16 @@ class UnreadableError(CorpusError):
     def __init__(self, name: str, reason: str, hint: str = "", line: int | None = None) -> None:
         super().__init__(f"{name}{'' if line is None else f', line {line}'}: {reason}", hint)
         self.name, self.reason, self.line = name, reason, line
+
+
+def over_limit(
+    name: str, what: str, limits: ReadLimits, limit: str, line: int | None = None
+) -> UnreadableError:
+    """The error of a file, or of a record in it, that costs more than it may."""
+    hint = (
+        f"if you trust the file, raise the limit with {VARIABLE}={limit}=… or ReadOptions(limits=…)"
+    )
+    return UnreadableError(name, f"over a limit: {what} ({limits.said(limit)})", hint, line)
 
 
 class NoFilesError(CorpusError):
@@ -100,18 +116,30 @@ class Source:
         return f"{about.st_size}-{about.st_mtime_ns}"
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Open for reading, decompressed; damage found while reading becomes UnreadableError."""
+    def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
+        """Open for reading, decompressed; damage found while reading becomes UnreadableError.
+
+        Args:
+            limits: What the file may cost, if it is a stranger's.
+
+        Raises:
+            UnreadableError: if the file is not there, damaged, or expands beyond its limit.
+        """
         try:
             with self._open_raw() as self.raw, _decompressed(self.raw) as stream:
-                yield stream
+                if limits is None or stream is self.raw:
+                    yield stream
+                else:
+                    bounded = _BoundedExpansion(stream, self.raw, self.name, limits)
+                    with io.BufferedReader(bounded, _BLOCK) as buffered:
+                        yield cast(BinaryIO, buffered)
         except (*_DAMAGE, OSError) as problem:
             if isinstance(problem, _DAMAGE) or (type(problem) is OSError and problem.errno is None):
                 hint = "copy or download the file again"
                 raise UnreadableError(
                     self.name, f"damaged or cut off: {problem}", hint
                 ) from problem
-            if problem.errno in (errno.ENOSPC, errno.EDQUOT):  # of the disk for temporary files
+            if is_disk_full(problem):  # the disk for temporary files
                 raise
             raise UnreadableError(
                 self.name, why(problem), "was it moved, or its permissions changed?"
@@ -120,12 +148,12 @@ class Source:
             self.raw = None  # a source that is not open can be sent to another process
 
     @contextmanager
-    def on_disk(self) -> Iterator[Path]:
+    def on_disk(self, limits: ReadLimits | None = None) -> Iterator[Path]:
         """The decompressed content as a file: a copy if it is compressed or remote, or if its path is not UTF-8."""
-        with self.open() as stream:
+        with self.open(limits) as stream:
             is_utf_8 = without_halves(self.location) == self.location
             if stream is self.raw and self.local and is_utf_8:
-                yield Path(self.location)
+                yield Path(self.location).absolute()
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
                 copyfileobj(stream, copy, 1 << 20)
@@ -133,19 +161,28 @@ class Source:
                 yield Path(copy.name)
 
     def _open_raw(self) -> BinaryIO:
-        return Path(self.location).open("rb")
+        return open(self.location, "rb", opener=_open_file)
+
+
+def _open_file(path: str, flags: int) -> int:
+    """Open a file, and nothing else that may have come to its place: a pipe could be waited for without end."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a file")
 
 
 class PipeSource(Source):
     """Standard input or a named pipe, kept in a temporary file from the first reading on, to be read again."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "standard input" if str(path) in _STANDARD_INPUT else "")
+        super().__init__(path, "standard input" if str(path) in STANDARD_INPUT else "")
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
-            is_standard = self.location in _STANDARD_INPUT
+            is_standard = self.location in STANDARD_INPUT
             if is_standard and (sys.stdin is None or sys.stdin.isatty()):
                 state = "closed" if sys.stdin is None else "a terminal, not documents"
                 raise CorpusError(
@@ -153,7 +190,11 @@ class PipeSource(Source):
                     hint="pipe documents in, for example `cat f.jsonl |`",
                 )
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            with sys.stdin.buffer if is_standard else super()._open_raw() as pipe:
+            with sys.stdin.buffer if is_standard else Path(self.location).open("rb") as pipe:
+                if is_endless_device(os.fstat(pipe.fileno())):
+                    raise UnreadableError(
+                        self.name, "not a file: a device", "give a file or a pipe"
+                    )
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.location = kept, kept.name
@@ -182,8 +223,9 @@ class RemoteSource(Source):
         return f"{about.get('size') or 0}-{next((about[key] for key in keys if key in about), '')}"
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        with _in_words(self.name), super().open() as stream:  # a connection may break at any moment
+    def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
+        # A connection may break at any moment.
+        with _in_words(self.name), super().open(limits) as stream:
             yield stream
 
     def _open_raw(self) -> BinaryIO:
@@ -281,10 +323,33 @@ def _written_out(control: re.Match[str]) -> str:
 
 
 def may_pass(reason: str) -> bool:
-    """Whether a file that cannot be read for this reason may be readable later, without being changed."""
+    """Whether a file that cannot be read for this reason may be readable later, without being changed.
+
+    Example:
+        >>> may_pass("over a limit: took more than 20 s (limit: seconds=20)")
+        True
+    """
     return reason.startswith(
-        ("not there any more", "no permission", "cannot be read", "damaged or cut off")
+        (
+            "not there any more",
+            "no permission",
+            "cannot be read",
+            "damaged or cut off",
+            "over a limit: took",  # when the machine was busy
+        )
     )
+
+
+def is_disk_full(problem: OSError) -> bool:
+    """Whether there is no space for what is written, which is no fault of what is read."""
+    return problem.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_endless_device(about: os.stat_result) -> bool:
+    """Whether something is a device such as /dev/zero or a disk; /dev/null is one that is empty."""
+    if stat.S_ISCHR(about.st_mode):
+        return about.st_rdev != Path(os.devnull).stat().st_rdev
+    return stat.S_ISBLK(about.st_mode)
 
 
 def why(problem: OSError) -> str:
@@ -304,3 +369,28 @@ def _decompressed(raw: BinaryIO) -> BinaryIO:
         if magic.match(start):
             return cast(BinaryIO, opener(raw))
     return raw
+
+
+class _BoundedExpansion(io.RawIOBase):
+    """A decompressed stream that ends with an error where it becomes much larger than the file."""
+
+    def __init__(self, stream: BinaryIO, raw: BinaryIO, name: str, limits: ReadLimits) -> None:
+        self._stream = stream
+        self._name = name
+        self._limits = limits
+        place = raw.tell()
+        size = raw.seek(0, os.SEEK_END)
+        raw.seek(place)
+        self._bytes_left = max(limits.document_bytes, size * limits.expansion) + 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # All decompressors have it, but BinaryIO does not.
+        length: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        self._bytes_left -= length
+        if self._bytes_left <= 0:
+            what = f"more than {self._limits.expansion} times its size when decompressed"
+            raise over_limit(self._name, what, self._limits, "expansion")
+        return length

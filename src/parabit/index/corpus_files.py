@@ -192,12 +192,15 @@ def settings_of(corpus: FileCorpus) -> CorpusSettings:
         root if is_address(root) else os.path.abspath(root)  # noqa: PTH100 - links stay links
         for root in corpus.roots
     ]
-    return CorpusSettings(tuple(paths), asdict(corpus.options))
+    options = asdict(corpus.options)
+    # They belong to who reads, and not to the files: an index from elsewhere must not raise them.
+    del options["limits"]
+    return CorpusSettings(tuple(paths), options)
 
 
 def remembered_options(settings: CorpusSettings) -> ReadOptions:
     """How the files of an index are read; a CorpusError says that the settings are none."""
-    known = {option.name for option in fields(ReadOptions)}
+    known = {option.name for option in fields(ReadOptions)} - {"limits"}
     options: dict[str, Any] = {}
     for name, value in settings.options.items():
         if name not in known:

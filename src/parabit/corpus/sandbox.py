@@ -1,0 +1,306 @@
+"""Parsers in processes of their own, which end without harm if a file makes them hang, crash or take all memory.
+
+A parser process reads requests from its standard input and writes answers to its standard output. It is started when
+the first file needs it, used for many files, and started again after a file has ended it. It limits its own processor
+time and memory, ignores Ctrl-C, and ends when its input does: with this process, however that ends. Each thread that
+reads files has a process of its own; so has a process that was forked.
+"""
+
+import atexit
+import io
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from parabit.corpus.limits import MB, ReadLimits
+from parabit.corpus.sources import UnreadableError, over_limit
+
+_WORKER = "parabit.corpus.sandbox_worker"
+_LENGTHS = struct.Struct("<QQ")
+# By the clock, a parser may take this many times its processor time: it may wait for a disk, or for its turn.
+CLOCK = 10
+_STOPPED_BY_TIME = frozenset(
+    -getattr(signal, name) for name in ("SIGPROF", "SIGALRM") if hasattr(signal, name)
+)
+# A process does not give back all the memory that a large file took.
+_LARGE = 20 * MB
+_BUFFER = 1 << 16  # what a pipe holds
+
+
+class Message(NamedTuple):
+    """What goes through the pipes: something small as JSON, and bytes such as the text of a page."""
+
+    header: dict[str, Any]
+    content: bytes = b""
+
+
+def send(stream: BinaryIO, message: Message) -> None:
+    """Write a message."""
+    header = json.dumps(message.header).encode()
+    # In one piece, if it is small: each write wakes up the other process.
+    start = _LENGTHS.pack(len(header), len(message.content)) + header
+    if len(message.content) < _BUFFER:
+        stream.write(start + message.content)
+    else:
+        stream.write(start)
+        stream.write(message.content)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Message | None:
+    """Read a message; None at the end of the stream."""
+    lengths = stream.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
+        return None
+    header_length, content_length = _LENGTHS.unpack(lengths)
+    header = stream.read(header_length)
+    content = stream.read(content_length)
+    if len(header) < header_length or len(content) < content_length:
+        return None
+    return Message(json.loads(header), content)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A file to parse.
+
+    Args:
+        name: How messages name the file.
+        parser: html, markdown, pdf or parquet.
+        limits: What the file may cost.
+        size: Bytes of the file.
+        content: The file, or nothing if `options` has its path.
+        options: What the parser has to know, as JSON can hold it.
+    """
+
+    name: str
+    parser: str
+    limits: ReadLimits
+    size: int
+    content: bytes = b""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> Message:
+        header = {
+            "parser": self.parser,
+            "limits": asdict(self.limits),
+            "seconds": self.limits.parsing_seconds(self.size),
+            "options": self.options,
+        }
+        return Message(header, self.content)
+
+
+class _Interruptible(io.RawIOBase):
+    """A pipe whose reading is left at Ctrl-C, whatever handler of signals a library has put there."""
+
+    def __init__(self, pipe: io.RawIOBase) -> None:
+        self._pipe = pipe
+        self._poll = select.poll()
+        self._poll.register(pipe.fileno(), select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._poll.poll()
+        return self._pipe.readinto(buffer)
+
+
+class _ParserEndedError(Exception):
+    """A parser process ended while it worked on a file."""
+
+    def __init__(self, error: UnreadableError, may_be_its_past: bool) -> None:
+        super().__init__(error)
+        self.error = error
+        # Earlier files may have left the process in a bad state; a new one may read this file.
+        self.may_be_its_past = may_be_its_past
+
+
+class _ParserProcess:
+    """A running parser process."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self.memory_mb = memory_mb
+        self.parent = os.getpid()
+        self.is_new = True
+        # It finds what this process finds, and nothing in the current folder, which may be full of a stranger's files.
+        package_parent = str(Path(__file__).resolve().parents[2])
+        paths = [path for path in sys.path if path] + [package_parent]
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", _WORKER, str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # Ctrl-C is for this process, which ends the other one
+        )
+        requests = cast(io.RawIOBase, self._process.stdin)
+        answers = cast(io.RawIOBase, self._process.stdout)
+        if hasattr(select, "poll"):
+            answers = _Interruptible(answers)
+        self._requests = io.BufferedWriter(requests, _BUFFER)
+        self._answers = io.BufferedReader(answers, _BUFFER)
+
+    def answers(self, request: Request) -> Iterator[Message]:
+        """Send a file and receive what its parser answers, up to the last answer."""
+        self.is_new = False
+        timer = self._clock(request)
+        try:
+            with suppress(BrokenPipeError):  # then there is no answer either
+                send(self._requests, request.message)
+            while True:
+                answer = receive(self._answers)
+                if answer is None:
+                    raise self._ended(request)
+                if "error" in answer.header:
+                    raise _error_in(answer, request)
+                if answer.header.get("is_end"):
+                    return
+                yield answer
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _clock(self, request: Request) -> threading.Timer | None:
+        """What ends the process after a while, where it cannot do that itself."""
+        if hasattr(signal, "setitimer"):
+            return None
+        seconds = request.limits.parsing_seconds(request.size)
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _ended(self, request: Request) -> _ParserEndedError:
+        """Why the process is not there any more."""
+        status = self._process.wait()
+        if status in _STOPPED_BY_TIME or self._clock_stopped(status):
+            seconds = request.limits.parsing_seconds(request.size)
+            what = f"took more than {seconds:g} s"
+            limit = "seconds" if seconds < request.limits.most_seconds else "most_seconds"
+            return _ParserEndedError(
+                over_limit(request.name, what, request.limits, limit), may_be_its_past=False
+            )
+        if status == -getattr(signal, "SIGKILL", 9):
+            reason = "cannot be read: its parser was killed"
+            hint = "the system does that if memory is short"
+        else:
+            ending = f"exit status {status}"
+            if status < 0:
+                ending = signal.Signals(-status).name
+            reason = f"not readable: its parser crashed ({ending})"
+            hint = f"it is damaged, or needs more memory ({request.limits.said('memory_mb')})"
+        return _ParserEndedError(UnreadableError(request.name, reason, hint), may_be_its_past=True)
+
+    @staticmethod
+    def _clock_stopped(status: int) -> bool:
+        return not hasattr(signal, "setitimer") and status == 1  # as Windows ends a process
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        if self.parent == os.getpid():
+            self._process.kill()
+            self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+def _error_in(answer: Message, request: Request) -> Exception:
+    """The error that an answer holds."""
+    error = UnreadableError(request.name, answer.header["error"], answer.header["hint"])
+    if answer.header["is_memory"]:
+        return _ParserEndedError(error, may_be_its_past=True)
+    return error
+
+
+_idle: list[_ParserProcess] = []
+_lock = threading.Lock()
+
+
+def parse(request: Request) -> Iterator[Message]:
+    """The answers of a parser to a file.
+
+    Raises:
+        UnreadableError: if the file cannot be read, or its parser hangs, crashes or needs too much memory.
+    """
+    process = _take(request)
+    was_new = process.is_new
+    has_answered = False
+    is_usable = False
+    try:
+        for answer in process.answers(request):
+            has_answered = True
+            yield answer
+        is_usable = request.size < _LARGE
+        return
+    except UnreadableError:
+        is_usable = True
+        raise
+    except _ParserEndedError as end:
+        if was_new or has_answered or not end.may_be_its_past:
+            raise end.error from None
+    finally:
+        if is_usable:
+            _give_back(process)
+        else:
+            process.stop()
+    yield from parse(request)
+
+
+def _take(request: Request) -> _ParserProcess:
+    """An idle parser process, or a new one."""
+    memory_mb = request.limits.memory_mb
+    with _lock:
+        # Those of the process that this one was forked from still belong to that one.
+        others = [process for process in _idle if process.parent != os.getpid()]
+        usable = [
+            process
+            for process in _idle
+            if process.parent == os.getpid() and process.memory_mb == memory_mb
+        ]
+        for process in others:
+            _idle.remove(process)
+            process.stop()
+        if usable:
+            _idle.remove(usable[-1])
+            return usable[-1]
+    try:
+        return _ParserProcess(memory_mb)
+    except OSError as problem:
+        reason = f"cannot be read: no process for its parser: {problem}"
+        raise UnreadableError(request.name, reason, "are there too many processes?") from problem
+
+
+def _give_back(process: _ParserProcess) -> None:
+    with _lock:
+        _idle.append(process)
+
+
+@atexit.register
+def _stop_idle() -> None:
+    with _lock:
+        while _idle:
+            _idle.pop().stop()
+
+
+def _forget_lock() -> None:
+    """In a process that was forked while another thread held the lock."""
+    global _lock  # noqa: PLW0603 - there is no other way to give a forked process a lock of its own
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)

@@ -1,0 +1,163 @@
+"""The process in which the files of strangers are parsed, started by `sandbox`: `python -m` with its memory in MB.
+
+It reads requests from its standard input until that ends, and writes answers to what was its standard output.
+"""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from parabit.corpus.limits import MB, ReadLimits
+from parabit.corpus.sandbox import CLOCK, Message, receive, send
+from parabit.corpus.sources import UnreadableError, over_limit
+
+Parser = Callable[[bytes, dict[str, Any], ReadLimits, float], Iterator[Message]]
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    requests = sys.stdin.buffer
+    answers = io.BufferedWriter(io.FileIO(os.dup(sys.stdout.fileno()), "wb"), 1 << 16)
+    # What a library prints is no answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    memory_mb = float(sys.argv[1])
+    _keep_limits(memory_mb)
+    while True:
+        request = receive(requests)
+        if request is None:
+            return
+        is_out_of_memory = _answer(request, answers)
+        if is_out_of_memory:
+            return
+
+
+def _answer(request: Message, answers: BinaryIO) -> bool:
+    """Parse a file and send what it holds. Returns whether the memory did not suffice."""
+    header = request.header
+    limits = ReadLimits(**header["limits"])
+    parser = PARSERS[header["parser"]]
+    try:
+        for answer in parser(request.content, header["options"], limits, header["seconds"]):
+            send(answers, answer)
+        send(answers, Message({"is_end": True}))
+        return False
+    except UnreadableError as problem:
+        error = problem
+    except MemoryError:
+        what = f"needs more than {limits.memory_mb} MB of memory"
+        error = over_limit("", what, limits, "memory_mb")
+        send(answers, _error(error, is_memory=True))
+        return True
+    except RecursionError:
+        error = UnreadableError("", f"not readable as {header['parser']}: nested too deeply")
+    except Exception as problem:  # libraries raise whatever comes up inside a damaged file
+        kind = type(problem).__name__
+        reason = f"cannot be read: {kind}: {str(problem).partition(chr(10))[0][:200]}"
+        error = UnreadableError("", reason)
+    send(answers, _error(error, is_memory=False))
+    return False
+
+
+def _error(error: UnreadableError, is_memory: bool) -> Message:
+    return Message({"error": error.reason, "hint": error.hint, "is_memory": is_memory})
+
+
+def _keep_limits(memory_mb: float) -> None:
+    """Have the system end this process when it has used up its time or memory."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGPROF", "SIGALRM"):
+        if hasattr(signal, name):  # ignored signals are inherited
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [getattr(signal, name)])
+    if sys.platform == "linux":
+        import resource
+
+        # Unlike RLIMIT_AS, this one counts no files that are mapped and no address space that is only set aside.
+        most = int(memory_mb * MB)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """End this process if what is inside takes more than this processor time."""
+    if not hasattr(signal, "setitimer"):  # the process that started this one ends it
+        yield
+        return
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * CLOCK)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _page(title: str | None, text: str, note: str, limits: ReadLimits) -> Message:
+    if len(text) > limits.document_bytes:
+        what = f"more than {limits.document_mb} MB of text"
+        raise over_limit("", what, limits, "document_mb")
+    return Message({"title": title, "note": note}, text.encode("utf-8", "surrogatepass"))
+
+
+def _html(
+    content: bytes, options: dict[str, Any], limits: ReadLimits, seconds: float
+) -> Iterator[Message]:
+    from parabit.corpus.extract import from_html
+
+    with _limited(seconds):
+        page = from_html(content, options["encoding"])
+        answer = _page(page.title, page.text, page.note, limits)
+    yield answer
+
+
+def _markdown(
+    content: bytes, options: dict[str, Any], limits: ReadLimits, seconds: float
+) -> Iterator[Message]:
+    from parabit.corpus.extract import from_markdown
+
+    with _limited(seconds):
+        page = from_markdown(content.decode("utf-8", "surrogatepass"))
+        answer = _page(page.title, page.text, "", limits)
+    yield answer
+
+
+def _pdf(
+    content: bytes, options: dict[str, Any], limits: ReadLimits, seconds: float
+) -> Iterator[Message]:
+    from parabit.corpus.extract import from_pdf
+
+    with _limited(seconds), open(options["path"], "rb") as stream:  # noqa: PTH123
+        page = from_pdf(stream, "", limits)
+        answer = _page(page.title, page.text, "", limits)
+    yield answer
+
+
+def _parquet(
+    content: bytes, options: dict[str, Any], limits: ReadLimits, seconds: float
+) -> Iterator[Message]:
+    from parabit.corpus.parquet import tables_of
+
+    tables = tables_of(options["path"], set(options["fields"]), limits)
+    while True:
+        # Each batch has its time: a table may be as long as it likes.
+        with _limited(seconds):
+            table = next(tables, None)
+        if table is None:
+            return
+        yield Message({"columns": table.columns}, table.rows)
+
+
+PARSERS: dict[str, Parser] = {
+    "html": _html,
+    "markdown": _markdown,
+    "pdf": _pdf,
+    "parquet": _parquet,
+}
+
+if __name__ == "__main__":
+    main()
