@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus
-from parabit.corpus.readers import READABLE, ReadOptions, format_of, read
+from parabit.corpus.readers import READABLE, PagesAhead, ReadOptions, format_of, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
     NoFilesError,
@@ -79,9 +79,10 @@ class FileCorpus(SourceCorpus):
         skipped = self.skipped = Tally(self.unread)
         notes = self.notes = Tally()
         read_any, hint = False, ""
+        pages = PagesAhead(self.sources, self.options)
         for source in self._each_source():
             source.note = ""
-            for found in read(source, self.options):
+            for found in read(source, self.options, pages):
                 if isinstance(found, Document):
                     read_any = True
                     yield found

@@ -5,15 +5,16 @@ import csv
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from logging import getLogger
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parabit.corpus.document import REPLACED, Document, RefusedError, checked, document_from
 from parabit.corpus.limits import ReadLimits
@@ -27,6 +28,9 @@ from parabit.corpus.sources import (
 )
 from parabit.errors import CorpusError, need
 
+if TYPE_CHECKING:
+    from parabit.corpus import sandbox
+
 READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
 # The longer ones first: one of UTF-32 begins like one of UTF-16.
 WIDE_MARKS = {
@@ -35,6 +39,7 @@ WIDE_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_START = 8192  # bytes that show what a file is
 GUESSED = "decoded as Windows-1252"
 _ENDINGS = {
     "txt": "text", "text": "text", "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html",
@@ -90,9 +95,9 @@ class ReadOptions:
                     f"{name} is {getattr(self, name)!r}",
                     hint='it is a tuple, such as ("title", "body")',
                 )
-        if self.format not in (None, *READERS):
+        if self.format not in (None, *FORMATS):
             raise CorpusError(
-                f"no such format: {self.format}", hint=f"the formats are {', '.join(READERS)}"
+                f"no such format: {self.format}", hint=f"the formats are {', '.join(FORMATS)}"
             )
         try:
             # Some encodings of Python are none of text, and some take only whole files.
@@ -120,11 +125,20 @@ def format_of(name: str) -> str | None:
     return _ENDINGS.get(ending[1].lower()) if ending else None
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Document | UnreadableError]:
-    """The documents of a file; where one cannot be read, the error that describes it."""
+def read(
+    source: Source, options: ReadOptions, pages: "PagesAhead | None" = None
+) -> Iterator[Document | UnreadableError]:
+    """The documents of a file; where one cannot be read, the error that describes it.
+
+    Args:
+        source: The file.
+        options: How to read it.
+        pages: Where the text of HTML and Markdown comes from, if the file is one of several.
+    """
+    pages = pages or PagesAhead([source], options)
     number = -1
     try:
-        for number, item in enumerate(_items(source, options)):
+        for number, item in enumerate(_items(source, options, pages)):
             source.line = item.line if isinstance(item, Record) else None
             if isinstance(item, Record):
                 # The name of a pipe says nothing.
@@ -177,15 +191,14 @@ def _document(
         return UnreadableError(source.name, reason, problem.hint, record.line)
 
 
-def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
+def _items(source: Source, options: ReadOptions, pages: "PagesAhead") -> Iterator[Item]:
     """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read."""
-    with source.open(options.limits) as stream:
-        start = stream.read(8192)
-    if not start:
-        raise UnreadableError(source.name, "empty file")
-    mark = next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
-    encoding = options.encoding or mark
     format = options.format or format_of(source.id)
+    if format in PAGES_AHEAD:
+        return iter([_document_of(pages.take(source), source)])
+    with source.open(options.limits) as stream:
+        start = stream.read(_START)
+    encoding = options.encoding or _encoding_at(start, source)
     if format in (None, "text"):
         format = (
             "pdf"
@@ -197,10 +210,22 @@ def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
     if format is None and isinstance(source, PipeSource):
         text = start.decode(encoding or "utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
         format = "jsonl" if text.startswith("{") else "lines"
-    # Text has no zero bytes, unless in UTF-16 or UTF-32.
-    if format not in ("pdf", "parquet") and b"\0" in start and not _is_wide(encoding):
-        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
+    if format not in ("pdf", "parquet"):
+        _check_text(start, source, encoding)
     return READERS[format or "text"](source, options, encoding)
+
+
+def _encoding_at(start: bytes, source: Source) -> str | None:
+    """The encoding that the first bytes of a file say, if they do."""
+    if not start:
+        raise UnreadableError(source.name, "empty file")
+    return next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
+
+
+def _check_text(start: bytes, source: Source, encoding: str | None) -> None:
+    """Raise if the first bytes of a file are none of text, which has no zero bytes, unless in UTF-16 or UTF-32."""
+    if b"\0" in start and not _is_wide(encoding):
+        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
 
 
 def read_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
@@ -231,12 +256,11 @@ def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Ite
         raise UnreadableError(
             source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}"
         ) from problem
-    has_escapes = _has_escaped_surrogates(text)
     del text
     if not isinstance(values, list):
         values = [values]
     for number, value in enumerate(values, start=1):
-        yield _record_of(value, has_escapes, source, number, options.limits)
+        yield _record_of(value, source, number, options.limits)
 
 
 def read_delimited(
@@ -337,59 +361,139 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
                 yield Record(values, row)
 
 
-def read_page(
-    source: Source, options: ReadOptions, encoding: str | None, format: str = "text"
-) -> Iterator[Item]:
-    """A file that is one document: what a reader sees of it. If a text starts like a mail, its subject is the title."""
-    if format == "text":
-        text = _text_of(source, encoding, options.limits)
-        title = _subject(text)
-    else:
-        text, title = _parsed_page(source, options, encoding, format)
-    if not text.strip():
+def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """A file that is one document. If it starts like a mail, its subject is the title."""
+    text = _text_of(source, encoding, options.limits)
+    yield _document_of(ParsedPage(text, _subject(text)), source)
+
+
+def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """A PDF, which is one document."""
+    from parabit.corpus import sandbox  # here: most files need none
+
+    _check_pypdf(source)
+    with source.on_disk(options.limits) as path:
+        size = path.stat().st_size
+        request = sandbox.Request(
+            source.name, "pdf", options.limits, size, options={"path": str(path)}
+        )
+        [answer] = sandbox.parse_each([request])
+    yield _document_of(_parsed(answer), source)
+
+
+class ParsedPage(NamedTuple):
+    """What a reader sees of a file, its title if it has one, and a note if it should be looked at."""
+
+    text: str
+    title: str | None
+    note: str = ""
+
+
+def _parsed(answer: "sandbox.Message | UnreadableError") -> ParsedPage:
+    if isinstance(answer, UnreadableError):
+        raise answer
+    text = answer.content.decode("utf-8", "surrogatepass")
+    return ParsedPage(text, answer.header["title"], answer.header["note"])
+
+
+def _document_of(page: ParsedPage, source: Source) -> Document:
+    """A file that is one document."""
+    if page.note:
+        source.note = page.note
+    if not page.text.strip():
         raise UnreadableError(source.name, "no text")
     id = "0" if isinstance(source, PipeSource) else source.id
-    yield Document(
-        id, text, (source.label,) if source.label else (), {"title": title} if title else {}
+    labels = (source.label,) if source.label else ()
+    return Document(id, page.text, labels, {"title": page.title} if page.title else {})
+
+
+PAGES_AHEAD = ("html", "markdown")
+_MOST_AHEAD = 64  # files that go to the parser together: more make it no faster
+
+
+class PagesAhead:
+    """The text of HTML and Markdown files, which are read and parsed in another process, several at a time.
+
+    Args:
+        sources: All files to read, in order; those of other kinds are passed over.
+        options: How to read them.
+    """
+
+    def __init__(self, sources: Sequence[Source], options: ReadOptions) -> None:
+        self._sources = sources
+        self._options = options
+        self._next = 0  # the number of the source up to which files were given to the parser
+        self._ahead = 0  # files that were, and whose turn has not come
+        self._answers: Iterator[sandbox.Message | UnreadableError] = iter(())
+
+    def take(self, source: Source) -> ParsedPage:
+        """The page of a file. Each file is asked for once, and in order."""
+        if not self._ahead:
+            self._look_ahead(source)
+        self._ahead -= 1
+        return _parsed(next(self._answers))
+
+    def _look_ahead(self, source: Source) -> None:
+        """Give files to the parser, from one on."""
+        from parabit.corpus import sandbox  # here: most other files need none
+
+        while self._sources[self._next] is not source:
+            self._next += 1
+        requests: list[sandbox.Request] = []
+        while self._next < len(self._sources) and len(requests) < _MOST_AHEAD:
+            candidate = self._sources[self._next]
+            format = self._options.format or format_of(candidate.id)
+            is_on_disk = candidate.local and not isinstance(candidate, PipeSource)
+            if format in PAGES_AHEAD:
+                if is_on_disk:
+                    requests.append(_request_by_path(candidate, self._options, format))
+                elif not requests:
+                    requests.append(_request_with_content(candidate, self._options, format))
+                    self._next += 1
+                    break
+                else:
+                    break
+            self._next += 1
+        self._ahead = len(requests)
+        self._answers = sandbox.parse_each(requests)
+
+
+def _request_by_path(source: Source, options: ReadOptions, format: str) -> "sandbox.Request":
+    """A page that the parser reads itself: it need not go through a pipe."""
+    from parabit.corpus import sandbox
+
+    parser_options = {"encoding": options.encoding, "path": os.path.abspath(source.location)}  # noqa: PTH100
+    return sandbox.Request(source.name, format, options.limits, source.size, options=parser_options)
+
+
+def _request_with_content(source: Source, options: ReadOptions, format: str) -> "sandbox.Request":
+    from parabit.corpus import sandbox
+
+    content = _bytes_of(source, options.limits)
+    parser_options = {"encoding": options.encoding}
+    return sandbox.Request(
+        source.name, format, options.limits, len(content), content, parser_options
     )
 
 
-def _parsed_page(
-    source: Source, options: ReadOptions, encoding: str | None, format: str
-) -> tuple[str, str | None]:
-    """The text and the title of Markdown, HTML or PDF."""
-    limits = options.limits
-    if format == "pdf":
-        _check_pypdf(source)
-        with source.on_disk(limits) as path:
-            return _parse_page(
-                source, format, limits, path.stat().st_size, options={"path": str(path)}
-            )
-    if format == "markdown":
-        content = _text_of(source, encoding, limits).encode("utf-8", "surrogatepass")
-        return _parse_page(source, format, limits, len(content), content)
-    content = _bytes_of(source, limits)
-    return _parse_page(
-        source, format, limits, len(content), content, {"encoding": options.encoding}
-    )
+def page_content(source: Source, limits: ReadLimits) -> bytes:
+    """The bytes of a file that is a page; called in the process that parses it."""
+    return _bytes_of(source, limits)
 
 
-def _parse_page(
-    source: Source,
-    format: str,
-    limits: ReadLimits,
-    size: int,
-    content: bytes = b"",
-    options: dict[str, Any] | None = None,
-) -> tuple[str, str | None]:
-    """Have a page parsed in another process."""
-    from parabit.corpus import sandbox  # here: text files and tables in plain text need none
+def check_page(content: bytes, encoding: str | None) -> None:
+    """Raise UnreadableError if the bytes of a page are none, or none of text."""
+    start = content[:_START]
+    unnamed = Source("")  # who asks knows the name
+    _check_text(start, unnamed, encoding or _encoding_at(start, unnamed))
 
-    request = sandbox.Request(source.name, format, limits, size, content, options or {})
-    [page] = sandbox.parse(request)
-    if page.header["note"]:
-        source.note = page.header["note"]
-    return page.content.decode("utf-8", "surrogatepass"), page.header["title"]
+
+def decoded_page(content: bytes, encoding: str | None) -> tuple[str, str]:
+    """The text of a page that does not name its encoding, and a note if the encoding was guessed."""
+    unnamed = Source("")
+    encoding = encoding or _encoding_at(content[:_START], unnamed)
+    text = _decoded(content, unnamed, encoding).removeprefix("\ufeff")
+    return text, unnamed.note
 
 
 def _check_pypdf(source: Source) -> None:
@@ -404,16 +508,16 @@ def _check_pypdf(source: Source) -> None:
 
 # The encoding is None where UTF-8 is tried first and then Windows-1252.
 READERS: dict[str, Callable[[Source, ReadOptions, str | None], Iterator[Item]]] = {
-    "text": read_page,
+    "text": read_text,
     "lines": read_lines,
     "jsonl": read_json_lines,
     "json": read_json,
     "csv": read_delimited,
     "tsv": partial(read_delimited, delimiter="\t"),
     "parquet": read_parquet,
-    **{format: partial(read_page, format=format) for format in ("markdown", "html", "pdf")},
+    "pdf": read_pdf,
 }
-FORMATS = tuple(READERS)
+FORMATS = (*READERS, *PAGES_AHEAD)
 
 
 def _is_wide(encoding: str | None) -> bool:

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -45,16 +45,11 @@ class Message(NamedTuple):
 
 
 def send(stream: BinaryIO, message: Message) -> None:
-    """Write a message."""
+    """Write a message; the stream is not flushed."""
     header = json.dumps(message.header).encode()
-    # In one piece, if it is small: each write wakes up the other process.
-    start = _LENGTHS.pack(len(header), len(message.content)) + header
-    if len(message.content) < _BUFFER:
-        stream.write(start + message.content)
-    else:
-        stream.write(start)
-        stream.write(message.content)
-    stream.flush()
+    stream.write(_LENGTHS.pack(len(header), len(message.content)))
+    stream.write(header)
+    stream.write(message.content)
 
 
 def receive(stream: BinaryIO) -> Message | None:
@@ -94,7 +89,6 @@ class Request:
     def message(self) -> Message:
         header = {
             "parser": self.parser,
-            "limits": asdict(self.limits),
             "seconds": self.limits.parsing_seconds(self.size),
             "options": self.options,
         }
@@ -153,25 +147,30 @@ class _ParserProcess:
         self._requests = io.BufferedWriter(requests, _BUFFER)
         self._answers = io.BufferedReader(answers, _BUFFER)
 
-    def answers(self, request: Request) -> Iterator[Message]:
-        """Send a file and receive what its parser answers, up to the last answer."""
+    def send(self, requests: Sequence[Request]) -> None:
+        """Give it files to parse. It reads all of them before it answers, so that neither waits for the other."""
         self.is_new = False
-        timer = self._clock(request)
-        try:
-            with suppress(BrokenPipeError):  # then there is no answer either
+        with suppress(BrokenPipeError):  # then there is no answer either
+            limits = asdict(requests[0].limits)  # a corpus has the same for all
+            send(self._requests, Message({"requests": len(requests), "limits": limits}))
+            for request in requests:
                 send(self._requests, request.message)
-            while True:
-                answer = receive(self._answers)
-                if answer is None:
-                    raise self._ended(request)
-                if "error" in answer.header:
-                    raise _error_in(answer, request)
-                if answer.header.get("is_end"):
-                    return
-                yield answer
-        finally:
-            if timer is not None:
-                timer.cancel()
+            self._requests.flush()
+
+    def receive(self, request: Request) -> Message:
+        """The next answer to a file."""
+        timer = self._clock(request)
+        answer = receive(self._answers)
+        if timer is not None:
+            timer.cancel()
+        if answer is None:
+            raise self._ended(request)
+        if "error" in answer.header:
+            error = UnreadableError(request.name, answer.header["error"], answer.header["hint"])
+            if answer.header["is_memory"]:
+                raise _ParserEndedError(error, may_be_its_past=True)
+            raise error
+        return answer
 
     def _clock(self, request: Request) -> threading.Timer | None:
         """What ends the process after a while, where it cannot do that itself."""
@@ -218,45 +217,72 @@ class _ParserProcess:
             pipe.close()
 
 
-def _error_in(answer: Message, request: Request) -> Exception:
-    """The error that an answer holds."""
-    error = UnreadableError(request.name, answer.header["error"], answer.header["hint"])
-    if answer.header["is_memory"]:
-        return _ParserEndedError(error, may_be_its_past=True)
-    return error
-
-
 _idle: list[_ParserProcess] = []
 _lock = threading.Lock()
 
 
+def parse_each(requests: Sequence[Request]) -> Iterator[Message | UnreadableError]:
+    """For each of some files that are one page, what its parser answers, or why it cannot be read.
+
+    They go to the parser together: its process works on the next ones while this one takes the answers.
+    """
+    position = 0
+    while position < len(requests):
+        process = _take(requests[position])
+        first = position if process.is_new else -1
+        error: UnreadableError | None = None
+        is_usable = False
+        try:
+            process.send(requests[position:])
+            for request in requests[position:]:
+                answer: Message | UnreadableError
+                try:
+                    answer = process.receive(request)
+                except UnreadableError as problem:
+                    answer = problem
+                position += 1
+                # Nobody may ask whether there is another answer after the last one.
+                if position == len(requests):
+                    is_usable = all(request.size < _LARGE for request in requests)
+                yield answer
+        except _ParserEndedError as end:
+            # Another process reads the rest, and this file too, if its first one was another.
+            if position == first or not end.may_be_its_past:
+                error = end.error
+        finally:
+            _release(process, is_usable)
+        if error is not None:
+            position += 1
+            yield error
+
+
 def parse(request: Request) -> Iterator[Message]:
-    """The answers of a parser to a file.
+    """What a parser answers to a file, answer by answer.
 
     Raises:
         UnreadableError: if the file cannot be read, or its parser hangs, crashes or needs too much memory.
     """
     process = _take(request)
-    was_new = process.is_new
-    has_answered = False
+    may_be_its_past = not process.is_new
     is_usable = False
     try:
-        for answer in process.answers(request):
-            has_answered = True
+        process.send([request])
+        while True:
+            answer = process.receive(request)
+            may_be_its_past = False
+            if answer.header["is_last"]:
+                break
             yield answer
-        is_usable = request.size < _LARGE
+        is_usable = True
         return
     except UnreadableError:
         is_usable = True
         raise
     except _ParserEndedError as end:
-        if was_new or has_answered or not end.may_be_its_past:
+        if not may_be_its_past or not end.may_be_its_past:
             raise end.error from None
     finally:
-        if is_usable:
-            _give_back(process)
-        else:
-            process.stop()
+        _release(process, is_usable)
     yield from parse(request)
 
 
@@ -284,7 +310,11 @@ def _take(request: Request) -> _ParserProcess:
         raise UnreadableError(request.name, reason, "are there too many processes?") from problem
 
 
-def _give_back(process: _ParserProcess) -> None:
+def _release(process: _ParserProcess, is_usable: bool) -> None:
+    """Keep a process for other files, or end it."""
+    if not is_usable:
+        process.stop()
+        return
     with _lock:
         _idle.append(process)
 

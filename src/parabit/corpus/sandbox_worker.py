@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from parabit.corpus.limits import MB, ReadLimits
+from parabit.corpus.readers import check_page, decoded_page, page_content
 from parabit.corpus.sandbox import CLOCK, Message, receive, send
-from parabit.corpus.sources import UnreadableError, over_limit
+from parabit.corpus.sources import Source, UnreadableError, over_limit
 
 Parser = Callable[[bytes, dict[str, Any], ReadLimits, float], Iterator[Message]]
 
@@ -27,37 +28,39 @@ def main() -> None:
     memory_mb = float(sys.argv[1])
     _keep_limits(memory_mb)
     while True:
-        request = receive(requests)
-        if request is None:
+        start = receive(requests)
+        if start is None:
             return
-        is_out_of_memory = _answer(request, answers)
-        if is_out_of_memory:
-            return
+        limits = ReadLimits(**start.header["limits"])
+        files = [receive(requests) for _ in range(start.header["requests"])]
+        for file in files:
+            if file is None:
+                return
+            is_out_of_memory = _answer(file, answers, limits)
+            answers.flush()
+            if is_out_of_memory:
+                return
 
 
-def _answer(request: Message, answers: BinaryIO) -> bool:
+def _answer(request: Message, answers: BinaryIO, limits: ReadLimits) -> bool:
     """Parse a file and send what it holds. Returns whether the memory did not suffice."""
     header = request.header
-    limits = ReadLimits(**header["limits"])
     parser = PARSERS[header["parser"]]
     try:
         for answer in parser(request.content, header["options"], limits, header["seconds"]):
             send(answers, answer)
-        send(answers, Message({"is_end": True}))
         return False
     except UnreadableError as problem:
         error = problem
     except MemoryError:
         what = f"needs more than {limits.memory_mb} MB of memory"
-        error = over_limit("", what, limits, "memory_mb")
-        send(answers, _error(error, is_memory=True))
+        send(answers, _error(over_limit("", what, limits, "memory_mb"), is_memory=True))
         return True
     except RecursionError:
         error = UnreadableError("", f"not readable as {header['parser']}: nested too deeply")
     except Exception as problem:  # libraries raise whatever comes up inside a damaged file
-        kind = type(problem).__name__
-        reason = f"cannot be read: {kind}: {str(problem).partition(chr(10))[0][:200]}"
-        error = UnreadableError("", reason)
+        message = str(problem).partition("\n")[0][:200]
+        error = UnreadableError("", f"cannot be read: {type(problem).__name__}: {message}")
     send(answers, _error(error, is_memory=False))
     return False
 
@@ -101,7 +104,8 @@ def _page(title: str | None, text: str, note: str, limits: ReadLimits) -> Messag
     if len(text) > limits.document_bytes:
         what = f"more than {limits.document_mb} MB of text"
         raise over_limit("", what, limits, "document_mb")
-    return Message({"title": title, "note": note}, text.encode("utf-8", "surrogatepass"))
+    header = {"title": title, "note": note, "is_last": True}
+    return Message(header, text.encode("utf-8", "surrogatepass"))
 
 
 def _html(
@@ -109,7 +113,9 @@ def _html(
 ) -> Iterator[Message]:
     from parabit.corpus.extract import from_html
 
-    with _limited(seconds):
+    content = _content(content, options, limits, seconds)
+    with _limited(limits.parsing_seconds(len(content))):
+        check_page(content, options["encoding"])
         page = from_html(content, options["encoding"])
         answer = _page(page.title, page.text, page.note, limits)
     yield answer
@@ -120,10 +126,21 @@ def _markdown(
 ) -> Iterator[Message]:
     from parabit.corpus.extract import from_markdown
 
-    with _limited(seconds):
-        page = from_markdown(content.decode("utf-8", "surrogatepass"))
-        answer = _page(page.title, page.text, "", limits)
+    content = _content(content, options, limits, seconds)
+    with _limited(limits.parsing_seconds(len(content))):
+        check_page(content, options["encoding"])
+        text, note = decoded_page(content, options["encoding"])
+        page = from_markdown(text)
+        answer = _page(page.title, page.text, note, limits)
     yield answer
+
+
+def _content(content: bytes, options: dict[str, Any], limits: ReadLimits, seconds: float) -> bytes:
+    """The bytes of a page, which came with the request if they are not in a file."""
+    if "path" not in options:
+        return content
+    with _limited(seconds):
+        return page_content(Source(options["path"]), limits)
 
 
 def _pdf(
@@ -148,8 +165,9 @@ def _parquet(
         with _limited(seconds):
             table = next(tables, None)
         if table is None:
+            yield Message({"is_last": True})
             return
-        yield Message({"columns": table.columns}, table.rows)
+        yield Message({"columns": table.columns, "is_last": False}, table.rows)
 
 
 PARSERS: dict[str, Parser] = {

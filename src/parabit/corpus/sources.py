@@ -52,8 +52,6 @@ _ADDRESS = re.compile(
 )  # two letters before the colon: C:/ is a path
 STANDARD_INPUT = ("-", "/dev/stdin")
 _BLOCK = 1 << 17  # bytes that are decompressed at a time
-# What `in_utf_8` makes of a byte that is not UTF-8.
-_WRITTEN_OUT = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def is_address(name: str | Path) -> bool:
