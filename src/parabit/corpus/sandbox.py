@@ -231,7 +231,7 @@ def parse_each(requests: Sequence[Request]) -> Iterator[Message | UnreadableErro
         process = _take(requests[position])
         first = position if process.is_new else -1
         error: UnreadableError | None = None
-        is_usable = False
+        is_released = False
         try:
             process.send(requests[position:])
             for request in requests[position:]:
@@ -241,16 +241,18 @@ def parse_each(requests: Sequence[Request]) -> Iterator[Message | UnreadableErro
                 except UnreadableError as problem:
                     answer = problem
                 position += 1
-                # Nobody may ask whether there is another answer after the last one.
+                # Now, as nobody may ask whether there is another answer after the last one.
                 if position == len(requests):
-                    is_usable = all(request.size < _LARGE for request in requests)
+                    _release(process, is_usable=all(each.size < _LARGE for each in requests))
+                    is_released = True
                 yield answer
         except _ParserEndedError as end:
             # Another process reads the rest, and this file too, if its first one was another.
             if position == first or not end.may_be_its_past:
                 error = end.error
         finally:
-            _release(process, is_usable)
+            if not is_released:
+                process.stop()
         if error is not None:
             position += 1
             yield error

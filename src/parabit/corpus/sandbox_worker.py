@@ -53,16 +53,33 @@ def _answer(request: Message, answers: BinaryIO, limits: ReadLimits) -> bool:
     except UnreadableError as problem:
         error = problem
     except MemoryError:
-        what = f"needs more than {limits.memory_mb} MB of memory"
-        send(answers, _error(over_limit("", what, limits, "memory_mb"), is_memory=True))
-        return True
+        return _send_out_of_memory(answers, limits)
     except RecursionError:
         error = UnreadableError("", f"not readable as {header['parser']}: nested too deeply")
     except Exception as problem:  # libraries raise whatever comes up inside a damaged file
+        if _has_used_much_memory(limits):
+            return _send_out_of_memory(answers, limits)
         message = str(problem).partition("\n")[0][:200]
         error = UnreadableError("", f"cannot be read: {type(problem).__name__}: {message}")
     send(answers, _error(error, is_memory=False))
     return False
+
+
+def _send_out_of_memory(answers: BinaryIO, limits: ReadLimits) -> bool:
+    what = f"needs more than {limits.memory_mb} MB of memory"
+    send(answers, _error(over_limit("", what, limits, "memory_mb"), is_memory=True))
+    return True
+
+
+def _has_used_much_memory(limits: ReadLimits) -> bool:
+    """Whether an error of a library, which may say anything, is likely to come from the limit of memory."""
+    if sys.platform != "linux":
+        return False
+    import resource
+
+    # The next step of a buffer that doubles did not fit.
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes * 1024 > limits.memory_mb * MB / 3
 
 
 def _error(error: UnreadableError, is_memory: bool) -> Message:
