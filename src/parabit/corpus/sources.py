@@ -168,7 +168,7 @@ def _open_file(path: str, flags: int) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EINVAL, "not a file")
+    raise OSError(errno.EINVAL, "it is no file any more")
 
 
 class PipeSource(Source):
