@@ -61,11 +61,14 @@ NAMED = {
     "bomb.md.gz": "over a limit",
     "bomb.pdf.gz": "over a limit",
     "bomb.txt.gz": "over a limit",
+    "archive.tar.gz": "archive",
     "brackets.md": "over a limit: took",
     "columns-45-million.csv.bz2": "over a limit",
     "columns-20-thousand.csv": "over a limit",
     "columns-20-thousand.parquet": "over a limit: 20,000 columns",
+    "control-characters.jsonl": "control character in the id",
     "cut-off.csv.gz": "damaged or cut off",
+    "cut-off.parquet": "damaged or cut off",
     "deep.json": "not valid JSON",
     "deep.jsonl": "over a limit: nested more than 200 deep",
     "digits.jsonl": "not valid JSON",
@@ -79,13 +82,12 @@ NAMED = {
     "pictures.md": "",
     "quote-never-closed.csv": "",
     "stream-bomb.pdf": "",
-    "surrogate.jsonl": "half of a surrogate pair",
     "zeros.html": "binary file",
 }
 # Files that were as bad, and are read now.
 READ = (
     "codec-idna.html", "codec-unicode-escape.html", "front-matter.md", "good-1.txt", "good-2.html", "good-3.md",
-    "good-4.pdf", "good-5.csv:2", "good-6.jsonl:1", "good-7.parquet:1", "scripts.md",
+    "good-4.pdf", "good-5.csv:2", "good-6.jsonl:1", "good-7.parquet:1", "scripts.md", "surrogate.jsonl:1",
 )  # fmt: skip
 
 
@@ -134,6 +136,7 @@ def _stream_bomb(big: int) -> bytes:
 
 def contents(big: int = BIG) -> Iterator[tuple[str, bytes]]:
     """The name and the content of each file."""
+    yield "archive.tar.gz", gzip.compress(bytes(10_000))
     yield "bomb.csv.gz", _gzip_of(b"text\n", b"x", b"", big)
     yield "bomb.html.gz", _gzip_of(b"<p>", b" ", b"x", big)
     yield "bomb.json.gz", _gzip_of(b'["', b"x", b'"]', big)
@@ -150,6 +153,8 @@ def contents(big: int = BIG) -> Iterator[tuple[str, bytes]]:
         _parquet(pl.DataFrame({f"c{n}": [1] for n in range(20_000)})),
     )
     yield "columns-45-million.csv.bz2", _bzip2_of(b",", 45_000_000)
+    yield "control-characters.jsonl", b'{"id": "\\u001b[2J", "text": "clears the screen"}'
+    yield "cut-off.parquet", _parquet(pl.DataFrame({"text": ["a text"] * 1_000}))[:-100]
     yield "cut-off.csv.gz", gzip.compress(b"text\n" + b"a\n" * 1_000)[:-9]
     yield "deep.json", b"[" * 1_000_000
     yield "deep.jsonl", b'{"text": "deep", "x": ' + b"[" * 260 + b"]" * 260 + b"}"

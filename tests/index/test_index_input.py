@@ -328,7 +328,7 @@ def test_records_that_cannot_be_kept_are_skipped_by_line(tmp_path: Path) -> None
     path = tmp_path / "r.jsonl"
     records = [{"id": "a", "text": TEXTS[0]}, {"id": "b\nc", "text": TEXTS[1]}]
     records += [
-        {"id": "d", "text": TEXTS[2], "deep": nested(200)},
+        {"id": "d", "text": TEXTS[2], "deep": nested(150)},
         {"id": "e", "text": "\ud83d" + TEXTS[3]},
     ]
     path.write_text("\n".join(map(json.dumps, records)))
