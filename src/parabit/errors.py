@@ -113,6 +113,10 @@ class QueryError(ParabitError, ValueError):
     """Something is asked for that makes no sense."""
 
 
+class TooSlowError(ParabitError):
+    """Work that was ended because the time that it was given is over."""
+
+
 class IndexFolderError(ParabitError, ValueError):
     """An index folder that cannot be read or written, or documents that cannot be added or removed."""
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.budget import check_time
 from parabit.codes import unpack
 from parabit.corpus import number_of
 from parabit.index.documents import Stored, stored_in
@@ -20,12 +21,21 @@ from parabit.index.word_index import searchable
 from parabit.text import english_stop_words
 
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
+_READ_TOGETHER = 32  # of these; only what is needed of them is kept
+# Characters of all texts of these documents: of 5,000 pages of 10,000. Of longer documents fewer are read.
+_MOST_CHARACTERS = 50_000_000
+_MOST_FIELDS = (
+    200  # of the documents; who has more made names of values, and no page shows them all
+)
+_LONGEST_VALUE = 200  # characters of a value that is offered as a choice
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
 _LISTED = 500  # values that are listed, the most frequent first
 _BEGINNING = (
     200  # characters of a text in which phrases are looked for: what it is about is said first
 )
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
+_FIRST_SECOND = datetime.min.replace(tzinfo=UTC).timestamp()
+_LAST_SECOND = datetime.max.replace(tzinfo=UTC, microsecond=0).timestamp()
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
 
 
@@ -46,17 +56,41 @@ class Field:
 
 
 def field_types(snapshot: Snapshot) -> list[Field]:
-    """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all."""
-    names = [name for name in snapshot.field_names if name != "text"]
-    read = snapshot.fields_of(snapshot.sample(_LOOKED_AT)) if names else []
-    found = (
-        _field(snapshot, name, [one[name] for one in read if one.get(name) is not None])
-        for name in names
-    )
-    return [field for field in found if field is not None]
+    """The fields of a collection, the first 200. Kinds and values come from a sample of a large one, counts and ranges
+    from all. Values of more than 200 characters are no choices.
+    """
+    names = [name for name in snapshot.field_names if name != "text"][:_MOST_FIELDS]
+    if not names:
+        return []
+    documents = [
+        {name: value for name, value in fields.items() if name != "text"}
+        for fields in _read(snapshot, snapshot.sample(_LOOKED_AT))
+    ]
+    is_whole = len(documents) == snapshot.documents
+    fields = []
+    for name in names:
+        check_time()
+        values = [document[name] for document in documents if document.get(name) is not None]
+        field = _field(snapshot, name, values, is_whole)
+        if field is not None:
+            fields.append(field)
+    return fields
 
 
-def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None:
+def _read(snapshot: Snapshot, rows: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    """The fields of documents one after the other, until their texts have 50 million characters."""
+    characters_left = _MOST_CHARACTERS
+    for start in range(0, len(rows), _READ_TOGETHER):
+        check_time()
+        for fields in snapshot.fields_of(rows[start : start + _READ_TOGETHER]):
+            characters_left -= len(fields.get("text", ""))
+            yield fields
+        if characters_left <= 0:
+            return
+
+
+def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool) -> Field | None:
+    """A field, of which the documents that were read have some values; `is_whole` says that these are all there are."""
     items = [item for value in values for item in (value if isinstance(value, list) else [value])]
     numbers = [number_of(item) for item in items]
     strings = [isinstance(item, str) for item in items]
@@ -70,32 +104,35 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         ends = float(np.nanmin(every)), float(np.nanmax(every))
         if not all(strings):
             return Field(name, "number", [], True, *ends)
-        return Field(
-            name,
-            "date",
-            [],
-            True,
-            *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends),
-        )
-    sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
+        return Field(name, "date", [], True, _day(ends[0]), _day(ends[1]))
+    sampled = Counter(items)
     is_boolean = all(isinstance(item, bool) for item in items)
     several = any(isinstance(value, list) for value in values)
     few = name != "title" and len(sampled) <= min(_CHOICES, len(items) / 2)
     if not is_boolean and not (all(strings) and (several or name == "labels" or few)):
         return Field(name, "string", [], False)
-    first = sorted(sampled, key=lambda value: (-sampled[value], value))[:_LISTED]
-    counts = sampled if whole else {value: snapshot.count(name, value) for value in first}
+    short = [value for value in sampled if len(str(value)) <= _LONGEST_VALUE]
+    first = sorted(short, key=lambda value: (-sampled[value], value))[:_LISTED]
+    counts = sampled if is_whole else {value: snapshot.count(name, value) for value in first}
     listed = [(value, counts[value]) for value in sorted(first, key=lambda value: -counts[value])]
     if is_boolean:
         return Field(name, "boolean", listed, True)
     # If each document has one value, and all have one that is listed, there is no other.
     single = not any(isinstance(value, list) and len(value) > 1 for value in values)
-    complete = (
-        len(sampled) <= _LISTED
-        if whole
-        else single and sum(dict(listed).values()) == snapshot.documents
-    )
+    if is_whole:
+        complete = len(listed) == len(sampled)
+    else:
+        complete = single and sum(dict(listed).values()) == snapshot.documents
     return Field(name, "choice", listed, complete)
+
+
+def _day(seconds: float) -> str:
+    """The day of a moment, in UTC. In another time zone a date may be a day before the first, or after the last."""
+    return (
+        datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)
+        .date()
+        .isoformat()
+    )
 
 
 def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:
@@ -128,9 +165,10 @@ def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
         defaultdict[tuple[str, str], list[int]](list),
     )
     rows = snapshot.sample(_LOOKED_AT)
-    found, bits = snapshot.fields_of(rows), unpack(snapshot.codes(rows), snapshot.bits)
-    for place, fields in enumerate(found):
-        parts = _PARTS.findall(searchable(fields)[:_BEGINNING])
+    beginnings = [searchable(fields)[:_BEGINNING] for fields in _read(snapshot, rows)]
+    bits = unpack(snapshot.codes(rows[: len(beginnings)]), snapshot.bits)
+    for place, beginning in enumerate(beginnings):
+        parts = _PARTS.findall(beginning)
         parts = [
             part if part.isalpha() and part == part.lower() and len(part) > 2 else ""
             for part in parts
@@ -140,14 +178,17 @@ def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
         for pair in {pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]}:
             having[pair].append(place)
     # What many texts have belongs to their form; in a small collection that cannot be said.
-    least, most = max(3, len(found) // 500), len(found) * (1 if len(found) < 200 else _COMMON)
+    least, most = (
+        max(3, len(beginnings) // 500),
+        len(beginnings) * (1 if len(beginnings) < 200 else _COMMON),
+    )
 
     def worth(pair: tuple[str, str]) -> float:
         number, ones = len(having[pair]), bits[having[pair]].mean(axis=0)
         apart = (
             float((2 * ones * (1 - ones)).mean()) * number / (number - 1)
         )  # of the bits of two of the documents
-        information = math.log(number * len(found) / (words[pair[0]] * words[pair[1]]))
+        information = math.log(number * len(beginnings) / (words[pair[0]] * words[pair[1]]))
         return number * information * max(1 - 2 * apart, 0)
 
     chosen: list[tuple[str, str]] = []

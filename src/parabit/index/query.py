@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from parabit.budget import LONGEST_QUERY, check_time
+
 if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
 
@@ -19,6 +21,15 @@ _MARKED = 200_000  # characters of a text in which words are marked
 _SHORT = (
     12  # words of a query, up to which documents that quote it come first, and its stop words count
 )
+# Characters of a query that may have operators: 32 words, each longer than almost any. Without spaces between them, a
+# longer one could have thousands of phrases.
+_LONGEST_WITH_OPERATORS = 1_000
+# Letters of a word that is searched for. Hashes have up to 128, and no language has longer words; what is longer was
+# never a word, and every list of words that is kept in memory could have a million of its letters.
+LONGEST_WORD = 255
+# Unknown words of a query for which a nearest word is looked for: that takes some milliseconds each, and a query with
+# more of them is in another language.
+_MOST_CORRECTED = 8
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(
     r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))'
@@ -44,13 +55,19 @@ class Parsed:
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.
 
-    A query of several lines, or of more than 32 words, is a text and has no operators. What looks like an operator and
-    is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign, as in `-5 degrees`.
+    A query of several lines, of more than 32 words or of more than 1,000 characters is a text and has no operators. What
+    looks like an operator and is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign, as in
+    `-5 degrees`.
     """
-    if not _OPERATORS.search(text) or "\n" in text.strip() or len(text.split()) > MOST_WORDS:
+    if len(text) > _LONGEST_WITH_OPERATORS or not _OPERATORS.search(text):
+        return Parsed(text)
+    if "\n" in text.strip() or len(text.split()) > MOST_WORDS:
+        return Parsed(text)
+    parts = list(_PART.finditer(text))
+    if len(parts) > MOST_WORDS:  # without spaces between them
         return Parsed(text)
     words, must, without, prefixes, fields = [], [], [], [], []
-    for part in _PART.finditer(text):
+    for part in parts:
         sign, name, phrase = part["sign"], part["field"], part["phrase"]
         value = phrase if phrase is not None else part["word"]
         if (
@@ -106,9 +123,9 @@ class WordQuery:
         default_factory=dict
     )  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
-    missing: int = (
-        0  # documents whose words are not indexed yet, so that nothing was looked for in them
-    )
+    missing: int = 0  # documents whose words are not indexed yet, so that it says nothing of them
+    is_cut: bool = False  # only its beginning was searched for
+    too_long: int = 0  # words that were left out
 
     @property
     def finds(self) -> bool:
@@ -133,6 +150,10 @@ class WordQuery:
             notes.append(
                 "no document has all that is required, so it was searched for as plain words"
             )
+        if self.is_cut:
+            notes.append(f"the words of its first {LONGEST_QUERY:,} characters were searched for")
+        if self.too_long:
+            notes.append(f"words of more than {LONGEST_WORD} letters were left out")
         return notes
 
 
@@ -141,15 +162,20 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
 
     Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that some
     have. Of a long text the 32 most distinctive words are taken. A word that the query has several times counts more.
+    Words of more than 255 letters are left out, and so is what follows the first 100,000 characters.
     """
-    tokens = lexicon.tokenizer.words(parsed.text)
+    written_tokens = lexicon.tokenizer.words(parsed.text[:LONGEST_QUERY])
+    tokens = [token for token in written_tokens if len(token) <= LONGEST_WORD]
+    too_long = len(written_tokens) - len(tokens)
     stop = lexicon.stop_words(tokens)
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(
         range(len(tokens))
     )
     stems = lexicon.stemmed(tokens) if tokens else []
     frequencies = lexicon.frequencies(list(dict.fromkeys(stems[place] for place in places)))
-    unknown, corrected = list[str](), dict[str, str]()
+    unknown = list[str]()
+    corrected = dict[str, str]()
+    corrections_left = _MOST_CORRECTED if correct else 0
     if len(places) <= MOST_WORDS and not all(frequencies.values()):
         begun = {
             token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)
@@ -157,9 +183,11 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
+            check_time()
             near = None
             # A number is not misspelt; and what documents have that are not indexed yet is not known.
-            if correct and token.isalpha() and not lexicon.missing:
+            if corrections_left and token.isalpha() and not lexicon.missing:
+                corrections_left -= 1
                 near = lexicon.nearest_word(token)
             if near is None:
                 unknown.append(token)
@@ -178,7 +206,8 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
     if len(weights) > _ALWAYS:
         weights, rest = _most_distinctive(weights, frequencies, lexicon.documents)
     is_short = len(tokens) <= _SHORT
-    quotation = tuple(stems) if is_short and len(stems) > 1 and not unknown else ()
+    is_quotation = is_short and len(stems) > 1 and not unknown and not too_long
+    quotation = tuple(stems) if is_quotation else ()
     stop_words = (
         tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else ()
     )
@@ -202,6 +231,8 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
         any_of,
         tuple(unknown),
         missing=lexicon.missing,
+        is_cut=len(parsed.text) > LONGEST_QUERY,
+        too_long=too_long,
     )
 
 
@@ -228,7 +259,8 @@ def _most_distinctive(
 
 def matching_tokens(query: WordQuery, lexicon: "RowWords", text: str) -> set[str]:
     """The words of a text that match a query, as they are written there."""
-    tokens = list(dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED])))
+    distinct = dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED]))
+    tokens = [token for token in distinct if len(token) <= LONGEST_WORD]
     wanted = {
         *query.words,
         *query.rest,
@@ -241,6 +273,7 @@ def matching_tokens(query: WordQuery, lexicon: "RowWords", text: str) -> set[str
 
 def _beginning(lexicon: "RowWords", prefix: str) -> tuple[str, ...]:
     """The words that begin so; the index has stems, so `measure*` must find `measur`, too."""
+    check_time()
     for token, stem in lexicon.stems(prefix)[:1]:
         return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))
     return (prefix,)

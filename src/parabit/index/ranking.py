@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.budget import check_time
 from parabit.index.query import Parsed, WordQuery, word_query
 from parabit.index.results import Found, Rows, Scores, join
 from parabit.parallel import ordered_map
@@ -120,6 +121,7 @@ def retrieve(
     """The hits of each query."""
 
     def rank(query: Query, near: Ranked) -> Ranked:
+        check_time()
         if query.parsed.lists:  # in the order in which they were added
             rows = documents.first(request.k or 0 if request.radius is None else 0, query.narrow)
             zeros = np.zeros(len(rows), np.float32)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.budget import check_time
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from parabit.index.index import Index
 
 _READ = 20_000  # characters of a text that a passage is looked for in
+_READ_TOGETHER = (
+    16  # hits whose texts are in memory at the same time, if they are read one after the other
+)
 
 
 _TRIES = 3  # searches of an index that others are written over
@@ -209,6 +213,7 @@ def _find(index: "Index", search: _Search, queries: list[Query]) -> "Hits":
                 query.notes.append(f"{problem.problem}; documents are ranked by code alone")
         else:
             for query in queries:
+                check_time()
                 query.look_up(words)
     if model is not None:
         encoded = model.infer([query.text for query in queries])
@@ -305,14 +310,39 @@ class Hits:
         return (self[query] for query in range(len(self)))
 
     def __getitem__(self, query: int) -> list[Hit]:
+        return list(self.each(query))
+
+    def each(self, query: int) -> Iterator[Hit]:
+        """The hits of a query, the best first, read a few at a time: a hundred texts may not fit into memory.
+
+        Parameters:
+            query: The position of the query.
+
+        Example:
+            >>> from parabit import Index
+            >>> hits = Index.of_codes(np.array([[0], [1]], dtype=np.uint8), bits=8).like([0])
+            >>> [hit.id for hit in hits.each(0)]
+            [1]
+        """
         query = range(len(self))[query]
         ranked = self._ranked[query]
-        stored = stored_in(self._snapshot, ranked.rows)
-        each = zip(stored, ranked.scores.tolist(), self._distances(query), strict=True)
-        return [
-            Hit(one.id, one.code, one.text, one.fields, score, distance, self, query, place)
-            for place, (one, score, distance) in enumerate(each)
-        ]
+        scores = ranked.scores.tolist()
+        distances = self._distances(query)
+        for start in range(0, len(scores), _READ_TOGETHER):
+            check_time()
+            rows = ranked.rows[start : start + _READ_TOGETHER]
+            for place, stored in enumerate(stored_in(self._snapshot, rows), start):
+                yield Hit(
+                    stored.id,
+                    stored.code,
+                    stored.text,
+                    stored.fields,
+                    scores[place],
+                    distances[place],
+                    self,
+                    query,
+                    place,
+                )
 
     @cached_property
     def ids(self) -> list[list[Id]]:
@@ -370,6 +400,7 @@ class Hits:
                 dict.fromkeys(chain.from_iterable(asked.any_of), 1.0) | asked.words | asked.rest
             )
             for word, weight in weights.items():
+                check_time()
                 own = self._words.scores(WordQuery(words={word: weight}), rows)
                 name = asked.written[word]
                 alone[name] = alone.get(name, np.float32(0)) + own

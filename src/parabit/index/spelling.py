@@ -4,12 +4,19 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from parabit.budget import check_time
 from parabit.text import Tokenizer
 
 if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
     from parabit.index.words import Stems
 
+# Letters of a word that is corrected. English words have at most 29, German compounds in use 36, and a longer run of
+# letters is a sequence, a hash or two cats on a keyboard. The time of a correction grows with the square of the length.
+LONGEST_CORRECTED = 40
+# Characters of texts in which written forms of a word are looked for: 50 articles of 10,000. Of longer texts fewer are
+# read, and of the last only a beginning.
+_MOST_CHARACTERS = 500_000
 _ONE_EDIT, _TWO_EDITS = (
     4,
     10,
@@ -22,13 +29,19 @@ _PLAIN = Tokenizer(fold_accents=True)
 
 def nearest_word(words: "RowWords", token: str) -> str | None:
     """What to search for instead of a word that no document has: the word without accents, two words that documents
-    have next to each other, or the most frequent word that begins alike and is a letter apart, or two.
+    have next to each other, or the most frequent word that begins alike and is a letter apart, or two. A word of more
+    than 40 letters is not corrected.
     """
+    if len(token) > LONGEST_CORRECTED:
+        return None
     if plain := plain_form(words, token):
         return plain
     least = min(_SEVERAL, 1 + words.documents // 1000)  # what fewer have may be misspelt, too
     pairs = [[token[:cut], token[cut:]] for cut in range(2, len(token) - 1)]
-    split = {" ".join(pair): words.together(pair) for pair in pairs}
+    split = dict[str, int]()
+    for pair in pairs:
+        check_time()
+        split[" ".join(pair)] = words.together(pair)
     if split and max(split.values()) >= least:
         return max(split, key=lambda pair: split[pair])
     [stem] = words.stemmed([token])
@@ -44,6 +57,7 @@ def nearest_word(words: "RowWords", token: str) -> str | None:
         return any(_edits(form, token, most) <= most for form in forms)
 
     for edits in range(1, 1 + (len(token) >= _ONE_EDIT) + (len(token) >= _WRONG_ENDING)):
+        check_time()
         written = written_forms(words, words.texts_near(stem, edits))
         alike = {word: forms for word, forms in written.items() if begin_alike(word, stem)}
         near = words.frequencies(word for word, forms in alike.items() if is_near(word, forms))
@@ -69,11 +83,16 @@ def begin_alike(word: str, other: str) -> bool:
 
 
 def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, Counter[str]]:
-    """The words of texts as they are written, by their stems."""
+    """The words of texts as they are written, by their stems; of the first 500,000 characters."""
     forms: dict[str, Counter[str]] = {}
+    characters_left = _MOST_CHARACTERS
     for text in texts:
-        for token, stem in stems.stems(text):
+        check_time()
+        for token, stem in stems.stems(text[:characters_left]):
             forms.setdefault(stem, Counter())[token] += 1
+        characters_left -= len(text)
+        if characters_left <= 0:
+            break
     return forms
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
+from parabit.budget import check_time
 from parabit.errors import (
     IndexDamagedError,
     IndexFolderError,
@@ -29,6 +30,7 @@ from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
+_READ_TOGETHER = 4  # of these, so that of texts of megabytes only the first are read
 _COUNTED = 1000  # documents with two words next to each other
 RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words and frequent ones
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
@@ -104,6 +106,7 @@ class RowWords:
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
         while True:
+            check_time()
             serials, scores = self._reader.search(query, more)
             rows = self._snapshot.rows_of_serials(serials)
             there = rows >= 0  # others were written or deleted since the snapshot was taken
@@ -167,13 +170,17 @@ class RowWords:
             else 0
         )
 
-    def texts_near(self, stem: str, edits: int) -> list[str]:
-        """Some texts with a word that differs in so many letters."""
+    def texts_near(self, stem: str, edits: int) -> Iterator[str]:
+        """Some texts with a word that differs in so many letters, read a few at a time as they are asked for."""
         fuzzy = tantivy.Query.fuzzy_term_query(self._schema, TEXT, stem, edits)
         rows = self._snapshot.rows_of_serials(self._reader.search(fuzzy, _LOOKED_AT)[0])
-        return list(map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
+        rows = rows[rows >= 0]
+        for start in range(0, len(rows), _READ_TOGETHER):
+            some = rows[start : start + _READ_TOGETHER]
+            yield from map(searchable, self._snapshot.fields_of(some))
 
     def _having(self, query: Any) -> Mask:
+        check_time()
         mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
         rows = self._snapshot.rows_of_serials(self._reader.search(query, max(1, self.documents))[0])
         mask[rows[rows >= 0]] = True

@@ -51,9 +51,10 @@ _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic num
 _MAGIC = 1337
 TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
-_LEFTOVER = re.compile(
-    r"\.tmp\w+|\.parabit\.json\.[0-9a-f]{8}\.(partial|lock)"
-)  # of a killed writer
+# Of a killed writer.
+_LEFTOVER = re.compile(r"\.tmp\w+|\.parabit\.json\.[0-9a-f]{8}\.(partial|lock)")
+# Letters of a token whose stem is remembered, so that all of them take about 30 MB at most.
+_LONGEST_REMEMBERED = 40
 
 
 class Stems:
@@ -94,7 +95,11 @@ class Stems:
             if len(known) > _REMEMBERED:
                 known = self._stems = {}  # another thread may still read the old ones
                 new = list(dict.fromkeys(tokens))
-            known.update(zip(new, self.analyzer.analyze(" ".join(new)), strict=True))
+            stems = dict(zip(new, self.analyzer.analyze(" ".join(new)), strict=True))
+            known.update(
+                (token, stem) for token, stem in stems.items() if len(token) <= _LONGEST_REMEMBERED
+            )
+            return [known[token] if token in known else stems[token] for token in tokens]
         return [known[token] for token in tokens]
 
 

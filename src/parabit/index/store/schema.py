@@ -31,6 +31,7 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 CODES, SERIALS, VECTORS, IDS, RECORDS = "codes", "serials", "vectors", "ids", "records"
 TEXT = "text"  # the one field that documents are not found by
+_LONGEST_REMEMBERED = 200  # characters of a name and its value whose key is kept in memory
 _COUNTS = struct.Struct("<QQ")  # deleted and added documents
 _FLAT = frozenset((str, int, float, bool, type(None)))  # types of values that cannot be nested
 _TOO_DEEP = f"(left out: nested more than {DEEPEST} deep)"
@@ -338,15 +339,23 @@ def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
             yield number_key(name), number
 
 
-@lru_cache(maxsize=1 << 14, typed=True)  # labels come again and again
 def field_key(name: str, value: Value) -> int:
     """64 bits that stand for a value of a field; two values share theirs with a chance of 1 in 2^64.
 
     Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN is None.
     """
+    if isinstance(value, str) and len(name) + len(value) > _LONGEST_REMEMBERED:
+        return _field_key(name, value)
+    return _remembered_field_key(name, value)
+
+
+def _field_key(name: str, value: Value) -> int:
     if isinstance(value, float):
         value = int(value) if value.is_integer() else None if isnan(value) else value
     return int(hashes([json.dumps([name, value]).encode()])[0])
+
+
+_remembered_field_key = lru_cache(maxsize=1 << 14, typed=True)(_field_key)  # labels come often
 
 
 @lru_cache(maxsize=1 << 10)
