@@ -10,6 +10,7 @@ import httpx
 import uvicorn
 
 from parabit.web import Settings, create_app
+from parabit.web.connections import uvicorn_config
 
 PATIENT = Settings(seconds=600)  # no answer is late, however busy the machine is
 NO_MAP = Settings(seconds=600, map=False)
@@ -19,9 +20,7 @@ NO_MAP = Settings(seconds=600, map=False)
 def serving(folder: Path, settings: Settings = NO_MAP) -> Iterator[str]:
     """The address of a server that answers until the block ends; what is asked before it is ready waits."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(folder, settings), log_level="critical", lifespan="on")
-    )
+    server = uvicorn.Server(uvicorn_config(create_app(folder, settings)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

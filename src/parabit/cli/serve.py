@@ -2,16 +2,27 @@
 
 import functools
 import gc
+import json as json_format
+import os
 import socket
 import sys
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
-from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from logging import getLogger
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import parabit
+from parabit.budget import (
+    LONGEST_ID,
+    LONGEST_QUERY,
+    LONGEST_VALUE,
+    MOST_CONDITIONS,
+    check_time,
+    deadline,
+)
 from parabit.cli.command import IndexFolder, option, verb
 from parabit.cli.dedupe import as_json
 from parabit.cli.output import complain, counted, escape, say, say_json
@@ -24,6 +35,13 @@ if TYPE_CHECKING:
 
 TOKEN = "PARABIT_TOKEN"
 _LONGEST = 20_000  # characters of a document that are sent at a time
+# Seconds that a tool may take. Assistants wait for a minute; near-duplicates are looked for in all documents.
+_TOOL_SECONDS = 20.0
+_DUPLICATES_SECONDS = 55.0
+_LONGEST_MESSAGE = (
+    1 << 22
+)  # bytes of a message of an assistant: a query of 100,000 characters takes 1.2 MB at most
+_log = getLogger(__name__)
 
 
 @verb()
@@ -39,6 +57,13 @@ def serve(
     token: Annotated[
         str | None, option(f"Ask for this bearer token; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)
     ] = None,
+    no_token: Annotated[
+        bool, option("Let everybody in who reaches another address.", "--no-token")
+    ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        option("Another name by which the server is reached; repeatable.", "NAME"),
+    ] = None,
     most_hits: Annotated[
         int, option("How many hits a search may ask for.", min=1, max=10_000)
     ] = 100,
@@ -52,8 +77,9 @@ def serve(
     """Search an index in the browser, or from programs.
 
     /docs describes the JSON API, /healthz is for monitoring. What is added to the index meanwhile is found within a
-    second. It listens on this machine alone; on another address everybody who reaches it can read the documents, unless
-    you set a token. Stop it with Ctrl-C.
+    second. It listens on this machine alone. On another address it needs a token, or --no-token, with which everybody
+    who reaches it can read the documents. It answers to addresses and to the name of this machine; behind a proxy, give
+    the name that people use with --allowed-host. Stop it with Ctrl-C.
 
     Examples:
         parabit serve news.index --open
@@ -66,6 +92,7 @@ def serve(
     import uvicorn
 
     from parabit.web import Settings, create_app
+    from parabit.web.connections import uvicorn_config
 
     if token is not None and (
         not token or not token.isascii() or not token.isprintable() or " " in token
@@ -74,19 +101,33 @@ def serve(
             "the token is empty, or has characters that no header takes",
             hint="use letters and digits",
         )
-    local = host in ("localhost", "::1") or host.startswith(
-        "127."
-    )  # reached from this machine alone
+    # Reached from this machine alone:
+    local = host in ("localhost", "::1") or host.startswith("127.")
+    if no_token and token is not None:
+        raise ParabitError(
+            "--no-token lets everybody in, and a token is set",
+            hint=f"leave out one of them; the token may be in {TOKEN}",
+        )
+    if not local and token is None and not no_token:
+        raise ParabitError(
+            f"others can reach {host}, and no token is set",
+            hint=f"set one, as in {TOKEN}=$(openssl rand -hex 16), or let everybody in with --no-token",
+        )
+    names = [*(allowed_host or ()), host]
     settings = Settings(
-        local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map
+        local=local,
+        allowed_hosts=[_host_name(name) for name in names],
+        title=title,
+        token=token,
+        most_hits=most_hits,
+        seconds=seconds,
+        map=map,
     )
     with _listening(host, port) as listener:
         app = create_app(index, settings)
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         if not local and token is None:
-            complain(
-                f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them"
-            )
+            complain(f"everybody who reaches {address} can read the documents")
         if json:
             say_json({"index": str(index), "address": address})
             sys.stdout.flush()
@@ -96,20 +137,21 @@ def serve(
             )
         if browse:
             webbrowser.open(address)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="on",
-        )
         gc.freeze()  # what is loaded now stays; to look through it for garbage took a seventh of the time of an answer
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(uvicorn_config(app)).run(sockets=[listener])
         except KeyboardInterrupt:  # the way to end it
             if not (quiet or json):
                 say("stopped")
+
+
+def _host_name(name: str) -> str:
+    """A name that the server is to answer to, checked."""
+    if not name or not name.isascii() or any(letter in "/[]*@ " for letter in name):
+        raise ParabitError(
+            f"{name!r} is not the name of a host", hint="give it as in search.example.com"
+        )
+    return name if name.count(":") != 1 else name.partition(":")[0]  # with a port, or IPv6
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -135,13 +177,57 @@ def mcp(index: IndexFolder) -> None:
     need("mcp", "mcp")
     # Ctrl-C is one way to end it; the other is to close standard input.
     with parabit.Index.open(index) as opened, suppress(KeyboardInterrupt):
-        make_server(opened).run("stdio")
+        server = make_server(opened)
+        _clean_standard_input()
+        server.run("stdio")
+
+
+def _clean_standard_input() -> None:
+    """Have a thread replace what is no JSON to the SDK in what an assistant sends, as the SDK would not answer it."""
+    real_input = os.fdopen(os.dup(0), "rb")
+    reading_end, writing_end = os.pipe()
+    os.dup2(reading_end, 0)
+    os.close(reading_end)
+    Thread(target=_copy_messages, args=(real_input, writing_end), daemon=True).start()
+
+
+def _copy_messages(source: BinaryIO, target: int) -> None:
+    """Copy lines with a message each until there are no more; one that is too long is left out."""
+    with source, os.fdopen(target, "wb") as cleaned, suppress(BrokenPipeError):
+        while line := source.readline(_LONGEST_MESSAGE):
+            if len(line) == _LONGEST_MESSAGE and not line.endswith(b"\n"):
+                _log.error("a message of more than %s bytes is left out", f"{_LONGEST_MESSAGE:,}")
+                while line and not line.endswith(b"\n"):
+                    line = source.readline(_LONGEST_MESSAGE)
+                continue
+            cleaned.write(clean_message(line))
+            cleaned.flush()
+
+
+def clean_message(line: bytes) -> bytes:
+    r"""A message as every reader of JSON takes it: without halves of characters, and nested 100 deep at most.
+
+    Parameters:
+        line: The message; what cannot be read is returned as it is.
+
+    Example:
+        >>> clean_message(rb'{"query": "a\ud800"}').decode()
+        '{"query":"a�"}\n'
+    """
+    from parabit.plain_json import as_json, plain
+
+    try:
+        return as_json(plain(json_format.loads(line))) + b"\n"
+    except (ValueError, RecursionError):
+        return line
 
 
 def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field
+
+    from parabit.plain_json import plain
 
     fields = f" Fields: {', '.join(index.fields)}." if index.fields else ""
     about = f"Search {counted(len(index), 'document')} by meaning and by words.{fields}"
@@ -152,24 +238,35 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     one_at_a_time = Lock()
 
     def tool(function: Callable[..., Any]) -> Callable[..., Any]:
+        seconds = _DUPLICATES_SECONDS if function.__name__ == "duplicates" else _TOOL_SECONDS
+
         @server.tool()
         @functools.wraps(function)
         def run(*given: Any, **named: Any) -> Any:
             with one_at_a_time:
                 try:
-                    index.refresh()
-                    return function(*given, **named)
+                    with deadline(seconds):
+                        index.refresh()
+                        return plain(function(*given, **named))
                 except ParabitError as problem:
-                    raise ToolError(str(problem)) from problem
+                    raise ToolError(plain(str(problem)[:_LONGEST])) from problem
+                except Exception as problem:  # said in words, too, so that the assistant goes on
+                    _log.exception("%s failed", function.__name__)
+                    error = f"{function.__name__} failed: {type(problem).__name__}"
+                    raise ToolError(f"{error}; ask in another way") from problem
 
         return run
 
-    identity = Annotated[str, Field(description="The id of a document, as `search` gives it.")]
+    identity = Annotated[
+        str,
+        Field(description="The id of a document, as `search` gives it.", max_length=LONGEST_ID),
+    ]
     count = Annotated[int, Field(description="How many documents to return at most.", ge=1, le=100)]
     conditions = Annotated[
-        list[str] | None,
+        list[Annotated[str, Field(max_length=LONGEST_VALUE)]] | None,
         Field(
-            description=f"Conditions that must all hold: labels=space, year=2000..2010, year>=2000, a!=b.{fields}"
+            max_length=MOST_CONDITIONS,
+            description=f"Conditions that must all hold: labels=space, year=2000..2010, year>=2000, a!=b.{fields}",
         ),
     ]
 
@@ -177,7 +274,10 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     def search(
         query: Annotated[
             str,
-            Field(description='Words or a question. "a phrase", +must and -not are understood.'),
+            Field(
+                description='Words or a question. "a phrase", +must and -not are understood.',
+                max_length=LONGEST_QUERY,
+            ),
         ],
         k: count = 10,
         where: conditions = None,
@@ -213,7 +313,8 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
         k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50,
     ) -> dict[str, Any]:
         """Find near-duplicates: groups of documents that share at least half of their words, the largest first."""
-        groups = sorted(index.duplicates(), key=lambda group: -len(group.copies))
+        groups = index.duplicates(report=lambda _: check_time())
+        groups.sort(key=lambda group: -len(group.copies))
         return {"groups": [*map(as_json, groups[:k])], "found": len(groups)}
 
     return server

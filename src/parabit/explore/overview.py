@@ -119,9 +119,8 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool)
         return Field(name, "boolean", listed, True)
     # If each document has one value, and all have one that is listed, there is no other.
     single = not any(isinstance(value, list) and len(value) > 1 for value in values)
-    if is_whole:
-        complete = len(listed) == len(sampled)
-    else:
+    complete = len(listed) == len(sampled)
+    if not is_whole:
         complete = single and sum(dict(listed).values()) == snapshot.documents
     return Field(name, "choice", listed, complete)
 

@@ -55,9 +55,9 @@ class Parsed:
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.
 
-    A query of several lines, of more than 32 words or of more than 1,000 characters is a text and has no operators. What
-    looks like an operator and is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign, as in
-    `-5 degrees`.
+    A query of several lines, of more than 32 words or of more than 1,000 characters is a text and has no operators.
+    What looks like an operator and is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign,
+    as in `-5 degrees`.
     """
     if len(text) > _LONGEST_WITH_OPERATORS or not _OPERATORS.search(text):
         return Parsed(text)

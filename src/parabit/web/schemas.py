@@ -4,8 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from parabit.budget import LONGEST_ID, LONGEST_VALUE, MOST_CONDITIONS, MOST_VALUES
+
 Identity = StrictStr | StrictInt
-Value = StrictStr | StrictInt | StrictFloat | StrictBool | None
+ShortText = Annotated[StrictStr, Field(max_length=LONGEST_VALUE)]
+Value = ShortText | StrictInt | StrictFloat | StrictBool | None
+Values = Annotated[list[Value], Field(max_length=MOST_VALUES)]
 Comparison = Literal["=", "!=", ">", ">=", "<", "<="]
 Position = Annotated[
     list[int], Field(min_length=2, max_length=2, description="x and y on the map, 0 to 65535")
@@ -45,7 +49,7 @@ class Query(BaseModel):
     )
 
     query: StrictStr | None = Field(None, description="a text; give this or `like`")
-    like: Identity | None = Field(
+    like: Annotated[StrictStr, Field(max_length=LONGEST_ID)] | StrictInt | None = Field(
         None, description="the id of a document, which is not among its own hits"
     )
     k: StrictInt = Field(10, ge=1, description="how many hits")
@@ -55,8 +59,9 @@ class Query(BaseModel):
     rank: StrictStr | None = Field(
         None, description="how to order them; by default the best that the index can do"
     )
-    where: dict[str, Value | list[Value] | dict[Comparison, Value | list[Value]]] | None = Field(
+    where: dict[ShortText, Value | Values | dict[Comparison, Value | Values]] | None = Field(
         None,
+        max_length=MOST_CONDITIONS,
         description="only documents whose field has the value, or one of the values, or compares so: "
         '{"labels": ["space", "orbit"], "year": {">=": 2000, "<": 2010}}',
     )

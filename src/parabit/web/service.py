@@ -2,26 +2,29 @@
 
 import asyncio
 import gzip
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from logging import getLogger
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import to_json
-from starlette.exceptions import HTTPException
 
 from parabit import __version__
-from parabit.errors import CodesError, ParabitError, QueryError
+from parabit.budget import LONGEST_QUERY, check_conditions, check_time
+from parabit.errors import CodesError, ParabitError, QueryError, TooSlowError
 from parabit.explore import Map, field_types, kept_map, newest, typical_phrases
 from parabit.explore.overview import Field
 from parabit.index import Hit, Hits, Index, Piece, Stored, marked, matching
+from parabit.index.documents import stored_in
+from parabit.plain_json import as_json, whole_characters
 from parabit.text import copies_among
+from parabit.web.answers import AnswerCache, RefusalError
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query
 from parabit.web.worker import Work, Worker
@@ -30,7 +33,9 @@ _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
-_KEPT, _LARGEST = 4096, 1 << 15  # answers that are remembered, and the bytes of one at most
+_REMEMBERED_BYTES = 64 << 20  # of answers: some 4,000 with ten hits each
+_LARGEST_REMEMBERED = 1 << 15  # bytes of one answer
+_READ_TOGETHER = 32  # documents of the map whose texts are in memory at the same time
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
 
@@ -41,26 +46,18 @@ class Settings:
 
     title: str | None = None  # of the page; the folder's name by default
     token: str | None = None  # what a request must carry; None lets everybody in
-    local: bool = (
-        True  # bound to the loopback: requests must name it, so that no other site can send any
-    )
+    # Bound to the loopback: requests must name it, so that no other site can send any.
+    local: bool = True
+    allowed_hosts: Sequence[str] = ()  # other names by which the server is reached
     most_hits: int = 100  # per search
-    most_characters: int = 100_000  # per query
+    most_characters: int = LONGEST_QUERY  # per query
     most_bytes: int = 1 << 20  # per request
     most_waiting: int = 1000  # requests; more are asked to come back
-    seconds: float = 10.0  # that a request may take
+    seconds: float = 10.0  # that a request may take; then the work for it ends, too
     examples: Sequence[
         str
     ] = ()  # queries that the page offers; by default phrases of the documents
     map: bool = True  # whether one is drawn
-
-
-class RefusalError(HTTPException):
-    """A request that cannot be answered: what was wrong, what to do, and after how many seconds it may work."""
-
-    def __init__(self, status: int, error: str, hint: str = "", retry: int | None = None) -> None:
-        super().__init__(status, error, None if retry is None else {"retry-after": str(retry)})
-        self.hint = hint
 
 
 class Service:
@@ -81,18 +78,22 @@ class Service:
             time.monotonic(),
         )  # when they were last counted
         self.failure = ""  # why the index could not be read again
-        self._lock, self._known = (
-            threading.RLock(),
-            dict[str, Any](),
-        )  # what is known about all documents
+        self._known = dict[str, Any]()  # about all documents
+        # One thread for what is worked out from all documents: who asks meanwhile waits for the same.
+        self._overviews = ThreadPoolExecutor(1, thread_name_prefix="parabit-overviews")
         self._kept_map = kept_map(self.index) if settings.map else None
         self._drawing: Drawing | None = None
-        self._answers_given = dict[Hashable, bytes]()
+        self._answers_given = AnswerCache(_REMEMBERED_BYTES)
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
         """Answer requests, and draw the map if there is none."""
-        self.worker = Worker(self._settings.most_waiting, self._is_due, self._refresh)
+        self.worker = Worker(
+            self._settings.most_waiting,
+            self._is_due,
+            self._refresh,
+            seconds=self._settings.seconds,
+        )
         if self._settings.map and self.map is None and self.documents >= _LEAST:
             self._drawing = Drawing(self._folder)
         try:
@@ -101,19 +102,39 @@ class Service:
             if self._drawing is not None:
                 self._drawing.stop()
             self.worker.close()
+            self._overviews.shutdown(cancel_futures=True)
             self.index.close()
 
-    async def ask(self, kind: Hashable, work: Work, request: Any) -> bytes:
+    @property
+    def is_well(self) -> bool:
+        """Whether requests can be answered, from an index as it is now."""
+        return not self.failure and self.worker.is_alive
+
+    async def ask(self, kind: Hashable, work: Work, request: Any, size: int = 0) -> bytes:
         """The answer of the worker, within the time that is allowed."""
+        async with self._in_time():
+            answer: bytes = await self.worker.ask(kind, work, request, size)
+            return answer
+
+    async def overview(self, work_out: Callable[[], Any]) -> Any:
+        """What a method works out from all documents. It goes on if this takes longer than a request may, as there is
+        one such work at a time, and the next request finds what came out of it.
+        """
+        async with self._in_time():
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._overviews, self.once, work_out)
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """What is waited for inside the block may take as long as a request may; its errors are those of the API."""
         try:
             async with asyncio.timeout(self._settings.seconds):
-                answer: bytes = await self.worker.ask(kind, work, request)
-                return answer
+                yield
         except asyncio.QueueFull:
             raise RefusalError(
                 503, "too many requests are waiting", "ask again in a moment", retry=1
             ) from None
-        except TimeoutError:
+        except (TimeoutError, TooSlowError):
             late = f"no answer within {self._settings.seconds:g} seconds"
             raise RefusalError(503, late, "ask again in a moment", retry=2) from None
         except MemoryError:
@@ -130,14 +151,18 @@ class Service:
 
     async def answer(self, query: Query) -> bytes:
         """The answer to a search, from memory if it was asked before and the index has not changed."""
-        given, search = self._answers_given, (query.kind, query.query, query.like, self.map is None)
-        answer = None if self._is_due() else given.pop(search, None)
+        answers_given = self._answers_given
+        kind = query.kind
+        text = query.query or ""
+        # A digest, as the request itself may be a megabyte.
+        digest = blake2b(repr((kind, query.like, self.map is None)).encode(), digest_size=16)
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        key = digest.digest()
+        answer = None if self._is_due() else answers_given.get(key)
         if answer is None:
-            answer = await self.ask(query.kind, self.search, query)
-        if len(answer) <= _LARGEST:
-            given[search] = answer  # at the end
-        if len(given) > _KEPT:
-            del given[next(iter(given))]  # what nobody has asked for the longest
+            answer = await self.ask(kind, self.search, query, len(text))
+            if len(answer) <= _LARGEST_REMEMBERED:
+                answers_given.put(key, answer)
         return answer
 
     @property
@@ -153,12 +178,14 @@ class Service:
         self._looked = time.monotonic()
         try:
             if self.index.refresh():
-                self._known, self._answers_given = {}, {}
+                self._known = {}
+                self._answers_given = AnswerCache(_REMEMBERED_BYTES)
             self.documents = len(self.index)
             self.failure = ""
-        except (ParabitError, OSError) as problem:
+        except Exception as problem:  # whatever it is, the documents that are open can be searched
             if not self.failure:
-                _log.warning("the index cannot be read again: %s", problem)
+                expected = isinstance(problem, ParabitError | OSError)
+                _log.warning("the index cannot be read again: %s", problem, exc_info=not expected)
             self.failure = "the index cannot be read again"
 
     def about(self) -> dict[str, Any]:
@@ -179,23 +206,23 @@ class Service:
         }
 
     def once(self, work_out: Callable[[], Any]) -> Any:
-        """What a method works out from all documents; it is asked again when they have changed."""
-        with self._lock:
-            known, name = self._known, work_out.__name__
-            if name not in known:
-                known[name] = work_out()
-            return known[name]
+        """What a method works out from all documents; asked again when they have changed. One thread calls this."""
+        known, name = self._known, work_out.__name__
+        if name not in known:
+            known[name] = work_out()
+        return known[name]
 
     def fields(self) -> list[Field]:
         return field_types(self.index.snapshot())
 
     def start(self) -> bytes:
         """Queries that have answers here, and the newest documents, as JSON."""
+        snapshot = self.index.snapshot()
         dated = next((field.name for field in self.once(self.fields) if field.kind == "date"), "")
-        examples = list(self._settings.examples) or (
-            typical_phrases(self.index.snapshot()) if self._has_texts else []
-        )
-        recent = [_listed(one) for one in newest(self.index.snapshot(), 6, dated or None)]
+        examples = list(self._settings.examples)
+        if not examples and self._has_texts:
+            examples = typical_phrases(snapshot)
+        recent = [_listed(one) for one in newest(snapshot, 6, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
     def chart_state(self) -> dict[str, Any]:
@@ -211,31 +238,41 @@ class Service:
 
     def chart(self) -> bytes:
         """The map as JSON, compressed; there must be one."""
-        assert self.map is not None
-        there = np.flatnonzero(self.index.has(self.map.ids))
-        stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
+        drawn = self.map
+        assert drawn is not None
+        snapshot = self.index.snapshot()
+        rows = snapshot.rows_of(drawn.ids)
+        on_map = np.flatnonzero(rows >= 0)  # of the points, those whose documents are still there
         choices = [field for field in self.once(self.fields) if field.kind == "choice"]
         field = min(choices, key=lambda one: one.name != "labels", default=None)
         names = [] if field is None else [value for value, _ in field.values]
         places = {name: place for place, name in enumerate(names)}
+        ids = []
+        titles = []
+        labels = []
+        for start in range(0, len(on_map), _READ_TOGETHER):
+            some = rows[on_map[start : start + _READ_TOGETHER]]
+            for document in stored_in(snapshot, some):
+                ids.append(_plain(document.id))
+                titles.append(document.title)
+                if field is not None:
+                    labels.append(_first(document.fields.get(field.name), places))
         content = {
             "state": "ready",
-            "documents": self.documents,
-            "points": len(stored),
-            "x": self.map.points[there, 0].tolist(),
-            "y": self.map.points[there, 1].tolist(),
+            "documents": snapshot.documents,
+            "points": len(ids),
+            "x": drawn.points[on_map, 0].tolist(),
+            "y": drawn.points[on_map, 1].tolist(),
             "field": "" if field is None else field.name,
-            "label": []
-            if field is None
-            else [_first(one.fields.get(field.name), places) for one in stored],
+            "label": labels,
             "labels": names,
-            "ids": [_plain(one.id) for one in stored],
-            "titles": [one.title for one in stored],
+            "ids": ids,
+            "titles": titles,
         }
         return gzip.compress(as_json(content), compresslevel=5, mtime=0)
 
     def check(self, query: Query) -> None:
-        """Refuse a search that makes no sense, or that this index cannot do."""
+        """Refuse a search that makes no sense, asks for more than it may, or that this index cannot do."""
         settings, text = self._settings, query.query
         if (text is None) == (query.like is None):
             raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
@@ -265,6 +302,10 @@ class Service:
                 f"this index cannot rank by {query.rank[:100]!r}",
                 f"it can by {', '.join(ranks)}",
             )
+        try:
+            check_conditions(query.where or {})
+        except QueryError as problem:
+            raise RefusalError(413, problem.problem, problem.hint) from problem
 
     # In the worker's threads
 
@@ -276,7 +317,7 @@ class Service:
         }
         if first.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
-            texts = [(one.query or "").encode("utf-8", "replace").decode() for one in queries]
+            texts = [whole_characters(one.query or "") for one in queries]
             return [
                 *self._answers(
                     self.index.search(texts, **options), first, time.perf_counter() - start
@@ -319,18 +360,29 @@ class Service:
         return self.index.knows_texts and self.index.keeps_text
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
-        found = list(hits)
-        codes = [
-            code
-            for own, rows in zip(hits.codes, found, strict=True)
-            for code in (own, *(hit.code for hit in rows))
-        ]
+        # Of the texts only what an answer has of them is kept until all are read, as each may have megabytes.
+        wants_copies = query.collapse and self.index.keeps_text
+        listed_hits: list[list[dict[str, Any]]] = []
+        compared_texts: list[list[str]] = []
+        codes: list[NDArray[np.uint8]] = []
+        for place in range(len(hits)):
+            listed_hits.append([])
+            compared_texts.append([])
+            codes.append(hits.codes[place])
+            for hit in hits.each(place):
+                check_time()
+                listed_hits[place].append(self._hit(hit, query.why))
+                codes.append(hit.code)
+                if wants_copies:
+                    compared_texts[place].append(hit.text[:_COMPARED])
         positions = iter(self._positions(codes, query.positions))
-        for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
+        for place, (listed, words) in enumerate(zip(listed_hits, hits.word_queries, strict=True)):
+            check_time()
             own = next(positions)
-            listed = [self._hit(hit, next(positions), query.why) for hit in rows]
-            if query.collapse and self.index.keeps_text:
-                firsts = copies_among([hit.text[:_COMPARED] for hit in rows])
+            for one in listed:
+                one["position"] = next(positions)
+            if wants_copies:
+                firsts = copies_among(compared_texts[place])
                 for first, one in zip(firsts, listed, strict=True):
                     if one is not listed[first]:
                         listed[first]["copies"].append(one)
@@ -350,13 +402,13 @@ class Service:
             }
             yield as_json(answer)
 
-    def _hit(self, hit: Hit, position: Any, why: bool) -> dict[str, Any]:
+    def _hit(self, hit: Hit, why: bool) -> dict[str, Any]:
         return _listed(hit) | {
             "distance": hit.distance,
             "score": round(hit.score, 6),
             "code": hit.code.tobytes().hex(),
             "snippet": _pieces(hit.snippet) if self.index.keeps_text else [],
-            "position": position,
+            "position": None,
             "why": {"words": hit.why.words, "code": hit.why.code} if why else None,
             "copies": [],
         }
@@ -377,11 +429,6 @@ class Service:
     def _id_of(self, like: str | int | None) -> str | int:
         """The id that a request names: a number is a number, a string the string, or else the number it says."""
         return like if isinstance(like, int) else self.index.ids_of([str(like)])[0]
-
-
-def as_json(content: Any) -> bytes:
-    """An answer as it is sent."""
-    return to_json(content, inf_nan_mode="null")  # JSON knows no NaN
 
 
 def _listed(stored: Stored) -> dict[str, Any]:
@@ -408,6 +455,7 @@ def _first(values: object, places: Mapping[str, int]) -> int:
 
 
 def _missing(identity: object) -> RefusalError:
+    written = whole_characters(str(identity)[:100])
     return RefusalError(
-        404, f"there is no document {str(identity)[:100]!r}", "it may have been deleted meanwhile"
+        404, f"there is no document {written!r}", "it may have been deleted meanwhile"
     )
