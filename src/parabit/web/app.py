@@ -16,7 +16,7 @@ from parabit.explore.overview import Field
 from parabit.web import schemas
 from parabit.web.answers import RefusalError, json_response, problem_response
 from parabit.web.guard import Guard
-from parabit.web.service import Service, Settings
+from parabit.web.service import DOCUMENT_SIZE, Service, Settings
 
 # Characters of a query in an address, and of what is shown of a request in an error.
 _LONGEST_IN_ADDRESS = 5_000
@@ -106,7 +106,10 @@ def _add_api(app: FastAPI, service: Service) -> None:
         asked = id, query, like
         return json_response(
             await service.ask(
-                "document", lambda some: [service.document(*one) for one in some], asked
+                "document",
+                lambda some: [service.document(*one) for one in some],
+                asked,
+                size=DOCUMENT_SIZE,
             )
         )
 

@@ -98,7 +98,9 @@ class Guard:
             if body_bytes > _LARGE_BODY and not is_large:
                 if self._large_bodies >= _MOST_LARGE:
                     error = "too many large requests are being sent"
-                    raise RefusalError(503, error, "ask again in a moment", retry=1)
+                    refusal = RefusalError(503, error, "ask again in a moment", retry=1)
+                    refusal.headers = {**(refusal.headers or {}), "connection": "close"}
+                    raise refusal
                 is_large = True
                 self._large_bodies += 1
             return message

@@ -32,6 +32,9 @@ from parabit.web.worker import Work, Worker
 _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
+# What a document counts as among requests that are answered together, of 100,000: each is read alone, and searches
+# would wait for many of them.
+DOCUMENT_SIZE = 12_500
 _COMPARED = 20_000  # characters by which near-copies are recognised
 _REMEMBERED_BYTES = 64 << 20  # of answers: some 4,000 with ten hits each
 _LARGEST_REMEMBERED = 1 << 15  # bytes of one answer
