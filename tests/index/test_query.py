@@ -2,17 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_models import LEARNT, TEXTS, binary
+from numpy.typing import NDArray
 
-from parabit import Document, Index
+from parabit import Document, Index, budget
+from parabit.budget import deadline
+from parabit.errors import TooSlowError
 from parabit.index import matching
 from parabit.index import query as queries
-from parabit.index.query import MOST_WORDS, parse
+from parabit.index.query import MOST_WORDS, Parsed, parse
+from parabit.index.store import Snapshot
+from parabit.index.word_index import RowWords
 
 DOCUMENTS = [
     Document(
@@ -318,3 +326,94 @@ def test_a_quotation_finds_its_document(rank: str) -> None:
             "of the castle",
         ):
             assert index.search(query, rank=rank).ids[0][0] == "60"
+
+
+def test_a_very_long_word_is_neither_corrected_nor_remembered(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = list[Sequence[str]]()
+
+    def together(self: RowWords, pair: Sequence[str]) -> int:
+        pairs.append(pair)
+        return 0
+
+    monkeypatch.setattr(RowWords, "together", together)
+    for letters in (41, 255, 5000):
+        hits = index.search(["x" * letters, f"hockey {'x' * letters}"], k=100, rank="words")
+        assert [set(ids) for ids in hits.ids] == [set(), {"hockey"}]
+        assert pairs == []
+        assert max(map(len, index._words.of(index.snapshot())._words._stems)) <= 40
+    assert hits.notes == [["words of more than 255 letters were left out"]] * 2
+    assert hits.word_queries[0].unknown == ()
+
+
+def test_few_unknown_words_are_corrected(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    def nearest_word(self: RowWords, token: str) -> None:
+        asked.append(token)
+
+    monkeypatch.setattr(RowWords, "nearest_word", nearest_word)
+    words = [f"qq{letter}" for letter in "abcdefghijklmnop"]
+    [words_asked] = index.search(" ".join(words), rank="words").word_queries
+    assert words_asked.unknown == tuple(words)
+    assert asked == words[:8]
+
+
+def test_a_correction_reads_few_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows_read = list[int]()
+    fields_of = Snapshot.fields_of
+
+    def counted(self: Snapshot, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        rows_read.append(len(rows))
+        return fields_of(self, rows)
+
+    with Index.build([f"a telescope {TEXTS[0]}"] * 60, model=binary()) as index:
+        monkeypatch.setattr("parabit.index.spelling._MOST_CHARACTERS", 100)
+        monkeypatch.setattr(Snapshot, "fields_of", counted)
+        [words] = index.search("telescpoe", k=1, rank="words").word_queries
+    assert words.corrected == {"telescpoe": "telescope"}
+    assert 0 < sum(rows_read) <= 8
+
+
+@pytest.mark.parametrize(
+    "text", ['"a"' * 33, '+"b c"' * 33, "-a" + "a" * 1000, f'"{"a." * 500}"', "a*" * 501]
+)
+def test_a_query_has_few_operators(text: str) -> None:
+    assert parse(text) == Parsed(text)
+
+
+def test_only_the_beginning_of_a_very_long_text_is_searched(index: Index) -> None:
+    text = "hockey " * 20_000
+    [notes] = index.search(text + "ocean", k=100, rank="words").notes
+    assert notes == ["the words of its first 100,000 characters were searched for"]
+
+
+def test_a_search_ends_with_its_time(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    steps = list[str]()
+
+    def nearest_word(self: RowWords, token: str) -> None:
+        nonlocal now
+        steps.append(token)
+        now += 6
+
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(RowWords, "nearest_word", nearest_word)
+    with deadline(10), pytest.raises(TooSlowError, match="longer than a request may"):
+        index.search(["qqa qqb qqc qqd qqe", "qqf"])
+    assert steps == ["qqa", "qqb"]
+    index.search("qqa qqb qqc")  # without a deadline nothing ends
+    monkeypatch.setattr("parabit.index.retrieval._READ_TOGETHER", 1)
+    hits = index.search("telescope", k=100)
+    read = list[Any]()
+
+    def read_slowly() -> None:
+        nonlocal now
+        for hit in hits.each(0):
+            read.append(hit.id)
+            now += 6
+
+    with deadline(10), pytest.raises(TooSlowError):
+        read_slowly()
+    assert read == hits.ids[0][:2]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.budget import check_time
+from parabit.budget import LONGEST_QUERY, check_time
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
@@ -26,6 +26,7 @@ from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Where, conditions
 from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
 from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
+from parabit.index.results import Rows
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
 from parabit.model import TextEncoder
@@ -80,7 +81,7 @@ def _like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: 
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
     filter = _filter(snapshot, where)
     if by_text:
-        asked = [Query(filter, Parsed(searchable(fields))) for fields in snapshot.fields_of(rows)]
+        asked = [Query(filter, Parsed(text)) for text in _beginnings(snapshot, rows)]
     else:
         asked = [Query(filter, code=code) for code in snapshot.codes(rows)]
     for query, row in zip(asked, rows.tolist(), strict=True):
@@ -95,6 +96,14 @@ def _again_if_overwritten(index: "Index", run: Callable[[], "Hits"]) -> "Hits":
             return run()
         index.refresh()
     return run()
+
+
+def _beginnings(snapshot: Snapshot, rows: Rows) -> Iterator[str]:
+    """What describes the documents in some rows: of long ones the beginning, as far as a query is looked at."""
+    for start in range(0, len(rows), _READ_TOGETHER):
+        check_time()
+        for fields in snapshot.fields_of(rows[start : start + _READ_TOGETHER]):
+            yield searchable(fields)[: LONGEST_QUERY + 1]  # one more, which says that it was cut
 
 
 def matching(index: "Index", query: str, text: str) -> set[str]:
