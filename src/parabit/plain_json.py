@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-# Levels of lists and objects inside each other. Libraries that write and read JSON give up at some 200 levels, and an
+# Levels of lists and objects inside each other. Libraries that write and read JSON give up at about 200 levels, and an
 # answer has a few of its own around what is stored.
 DEEPEST = 100
 _TOO_DEEP = "…"  # stands for what lies deeper

@@ -38,9 +38,8 @@ _LONGEST = 20_000  # characters of a document that are sent at a time
 # Seconds that a tool may take. Assistants wait for a minute; near-duplicates are looked for in all documents.
 _TOOL_SECONDS = 20.0
 _DUPLICATES_SECONDS = 55.0
-_LONGEST_MESSAGE = (
-    1 << 22
-)  # bytes of a message of an assistant: a query of 100,000 characters takes 1.2 MB at most
+# Bytes of a message of an assistant: a query of 100,000 characters takes 1.2 MB at most.
+_LONGEST_MESSAGE = 1 << 22
 _log = getLogger(__name__)
 
 

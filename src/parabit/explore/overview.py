@@ -24,9 +24,8 @@ _LOOKED_AT = 5_000  # documents that are read to learn what a large collection h
 _READ_TOGETHER = 32  # of these; only what is needed of them is kept
 # Characters of all texts of these documents: of 5,000 pages of 10,000. Of longer documents fewer are read.
 _MOST_CHARACTERS = 50_000_000
-_MOST_FIELDS = (
-    200  # of the documents; who has more made names of values, and no page shows them all
-)
+# Fields that are listed: documents with more have names that are values, and no page shows them all.
+_MOST_FIELDS = 200
 _LONGEST_VALUE = 200  # characters of a value that is offered as a choice
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
 _LISTED = 500  # values that are listed, the most frequent first

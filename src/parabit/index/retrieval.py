@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from parabit.index.index import Index
 
 _READ = 20_000  # characters of a text that a passage is looked for in
-_READ_TOGETHER = (
-    16  # hits whose texts are in memory at the same time, if they are read one after the other
-)
+# Hits whose texts are in memory at the same time, if they are read one after the other.
+_READ_TOGETHER = 16
 
 
 _TRIES = 3  # searches of an index that others are written over

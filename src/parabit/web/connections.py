@@ -30,15 +30,14 @@ except ImportError:  # as on Windows
 
 # Each has a descriptor and perhaps a head and a large body that are being read. A page opens 6 at most.
 MOST_CONNECTIONS = 512
-_SPARE_DESCRIPTORS = (
-    256  # for the files of an index and for connections that are about to be closed
-)
+# For the files of an index and for connections that are about to be closed.
+_SPARE_DESCRIPTORS = 256
 _ANSWERED_BEYOND = 64  # connections above the most that still get an answer, which says so
 _ARRIVAL_SECONDS = 20.0  # a megabyte at 50 KB/s, as on a slow phone
 _KEEP_ALIVE_SECONDS = 5  # between two requests; a page that is open longer connects again
 _LOOKED_AT_SECONDS = 1.0
 # Bytes of answers that clients have not read yet, of all of them: then the largest are given up. The answer to a search
-# has some 20 KB, a map of 20,000 documents 1 MB.
+# has about 20 KB, a map of 20,000 documents 1 MB.
 _MOST_UNSENT_BYTES = 128 << 20
 _MOST_PIPELINED = 32  # requests that are sent before the first is answered, which browsers never do
 

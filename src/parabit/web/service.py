@@ -36,7 +36,7 @@ _WHOLE = 200_000  # characters of a document that are shown
 # would wait for many of them.
 DOCUMENT_SIZE = 12_500
 _COMPARED = 20_000  # characters by which near-copies are recognised
-_REMEMBERED_BYTES = 64 << 20  # of answers: some 4,000 with ten hits each
+_REMEMBERED_BYTES = 64 << 20  # of answers: about 4,000 with ten hits each
 _LARGEST_REMEMBERED = 1 << 15  # bytes of one answer
 _READ_TOGETHER = 32  # documents of the map whose texts are in memory at the same time
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
