@@ -202,12 +202,16 @@ MEGABYTES = megabytes_of_conditions()
 
 async def ten_thousand_conditions(attack: Attack, _: int) -> None:
     """Send requests with a megabyte of conditions each until 10,000 are answered."""
-    connection = await Connection.open(attack.port)
+    connection = None
     while attack.answers.total() < 10_000:
         number = attack.answers.total()
         body = MEGABYTES[number % len(MEGABYTES)].replace(b"THE-TAG", b"%07d" % number)
-        await attack.ask(connection, post(body))
-    connection.close()
+        try:
+            connection = connection or await Connection.open(attack.port)
+            await attack.ask(connection, post(body))
+        except (OSError, asyncio.IncompleteReadError):
+            attack.answers["closed"] += 1
+            connection = None
 
 
 def largest_condition(rng: random.Random) -> bytes:

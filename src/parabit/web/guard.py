@@ -15,9 +15,12 @@ from parabit.web.answers import RefusalError, problem_response
 # bytes each. Where a head is read (`connections.py`), the same limit holds.
 MOST_HEAD_BYTES = 1 << 16
 # A body of more bytes than this, which no query that somebody types has, is large. So many large ones may be on their
-# way or be answered at the same time; ordinary requests do not wait for them.
+# way or be answered at the same time; ordinary requests wait for these few, as to read a megabyte of JSON takes 10 ms.
 _LARGE_BODY = 1 << 16
-_MOST_LARGE = 16
+_MOST_LARGE = 4
+_TOO_MANY_LARGE = "too many large requests are being sent"
+_ASK_AGAIN = "ask again in a moment"
+_CLOSE = {"retry-after": "1", "connection": "close"}
 _KNOWN_HOSTS = 64  # names of this server that are remembered as good
 _GUARDED = ("/api/", "/openapi.json")  # by the token
 # The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
@@ -97,9 +100,8 @@ class Guard:
                 raise self._too_large()
             if body_bytes > _LARGE_BODY and not is_large:
                 if self._large_bodies >= _MOST_LARGE:
-                    error = "too many large requests are being sent"
-                    refusal = RefusalError(503, error, "ask again in a moment", retry=1)
-                    refusal.headers = {**(refusal.headers or {}), "connection": "close"}
+                    refusal = RefusalError(503, _TOO_MANY_LARGE, _ASK_AGAIN)
+                    refusal.headers = _CLOSE
                     raise refusal
                 is_large = True
                 self._large_bodies += 1
@@ -131,6 +133,8 @@ class Guard:
         if head.body_bytes > self._most_bytes:
             refusal = self._too_large()
             return problem_response(refusal.status_code, refusal.detail, refusal.hint)
+        if head.body_bytes > _LARGE_BODY and self._large_bodies >= _MOST_LARGE:
+            return problem_response(503, _TOO_MANY_LARGE, _ASK_AGAIN, _CLOSE)
         return None
 
     def _is_own_name(self, host: bytes) -> bool:
