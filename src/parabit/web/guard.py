@@ -130,6 +130,10 @@ class Guard:
         is_guarded = self._token is not None and scope["path"].startswith(_GUARDED)
         if is_guarded and not hmac.compare_digest(head.token, self._token or b""):
             return _NO_TOKEN
+        return self._refusal_of_body(head)
+
+    def _refusal_of_body(self, head: "_Head") -> Response | None:
+        """The answer to a request that says that its body is too large, or is large while others are."""
         if head.body_bytes > self._most_bytes:
             refusal = self._too_large()
             return problem_response(refusal.status_code, refusal.detail, refusal.hint)
