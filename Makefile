@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test coverage test-scale test-wheel check-tag browser lint docs bench reproduce clean
+.PHONY: help demo test coverage test-scale test-wheel check-tag browser fuzz lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
@@ -15,6 +15,8 @@ help:
 	@echo "                EXTRAS=web,pdf installs and uses these extras too"
 	@echo "make check-tag  TAG=v0.1.0 fails unless this is the version in pyproject.toml"
 	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
+	@echo "make fuzz       set up, and try inputs that nobody would give, 20 seconds for each of the places that take"
+	@echo "                some; FUZZ_SECONDS=600 tries longer, FUZZ_SEED=7 tries others. What fails is kept in .fuzz"
 	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"
 	@echo "make bench      set up, and run the benchmarks; results go to benchmarks/results"
@@ -47,6 +49,10 @@ check-tag:
 browser: $(VENV)/dev
 	$(BIN)/playwright install chromium
 
+# What a case is, and how one that failed is tried again: tests/attacks/fuzz.py.
+fuzz: $(VENV)/dev
+	OMP_NUM_THREADS=1 FUZZ_SECONDS=$${FUZZ_SECONDS:-20} $(BIN)/python tests/attacks/fuzz.py --seed $${FUZZ_SEED:-0}
+
 docs: $(VENV)/dev
 	$(BIN)/mkdocs build --strict
 
@@ -73,7 +79,7 @@ reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results
 
 clean:
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .fuzz .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

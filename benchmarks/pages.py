@@ -523,6 +523,54 @@ def serve_load() -> list[str]:
     ]
 
 
+_ATTACKS = {
+    "by signals": "verbs that write, killed by signals at random times",
+    "at system calls": "verbs that write, killed at fsync, rename, unlink and so on",
+    "full disk": "verbs that write, on a disk that becomes full",
+    "failing calls": "verbs that write, with system calls that fail",
+    "attacks": "indexes of strangers: names, links and sizes that were thought out, with every verb",
+    "mutated": "indexes and models with files changed at random, checksums wrong or right",
+}
+
+
+def attacks() -> list[str]:
+    """What was tried against files, indexes, models and threads, how often, and what did not hold."""
+    path = HERE / "results" / "attacks.json"
+    heads = ("what", "how many", "not held", "measured")
+    if not path.exists():
+        return _rows(heads, ("`tests/attacks`", "not run yet", "", ""))
+    result = _result("attacks")
+    rows: list[tuple[Any, ...]] = []
+    for harness in ("kills", "full_disk", "hostile", "sharing", "fuzz"):
+        if harness not in result:
+            continue
+        run = result[harness]["run"]
+        when = f"{run['date']}, commit {run['commit']}"
+        rows += [(*row, when) for row in _attacks_of(harness, result[harness])]
+    return _rows(heads, *rows)
+
+
+def _attacks_of(harness: str, result: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What one harness tried: what, how many, and how many did not hold."""
+    if harness == "fuzz":
+        for target, tried in result["targets"].items():
+            yield f"fuzzing: {target}", f"{tried['cases']:,}", f"{len(tried['failures']):,}"
+    elif harness == "sharing":
+        for way, shared in result.items():
+            if isinstance(shared, dict) and "searches" in shared:
+                problems = sum(shared["problems"].values())
+                yield way, f"{shared['searches']:,} searches", f"{problems:,}"
+    elif harness == "hostile":
+        for name in ("attacks", "mutated"):
+            if name in result:
+                tried = result[name]
+                yield _ATTACKS[name], f"{tried['cases']:,}", f"{len(tried['problems']):,}"
+    else:
+        for name, title in _ATTACKS.items():
+            if name in result:
+                yield title, f"{result[name]['runs']:,}", f"{result[name]['problems']:,}"
+
+
 def written(page: str, how: bool = False) -> str:
     """A page with its tables as the result files have them now, and how they were measured if that is wanted."""
 

@@ -34,6 +34,8 @@ TUTORIAL = DOCS / "tutorial.md"  # all other pages go on where it ended
 NOT_RUN = {
     "make demo": "sets up an environment; tests of the command line run `parabit demo`",
     "make test": "sets up an environment, and runs this very test",
+    "make fuzz": "it takes minutes; tests/attacks runs a few cases of each target",
+    "python tests/attacks/": "they take minutes to hours; tests/attacks runs a few cases of each",
     "make bench": "benchmarks take hours; their results are committed and compared with the pages",
     "parabit reproduce": "the paper's experiments take hours; tests/paper runs small ones",
     "python benchmarks/": "benchmarks take hours; their results are committed and compared with the pages",
