@@ -20,6 +20,7 @@ class Observation:
     found_by_word: dict[int, list[str]]  # the ids that the word of each number finds
     notes: dict[int, list[str]]  # what was said about each of these searches
     found_by_code: dict[str, bool]  # whether each document is found by the code of its text
+    says_no_words: bool = False  # words cannot be searched, which every answer says
 
 
 def observe(folder: Path, numbers: Sequence[int], write: bool, user: int | None = None) -> Ending:
@@ -29,10 +30,17 @@ def observe(folder: Path, numbers: Sequence[int], write: bool, user: int | None 
 
 def _observation_of(folder: Path, numbers: Sequence[int], write: bool) -> Observation:
     from parabit import Index
+    from parabit.errors import WordsMissingError
 
+    words = [word_of(number) for number in numbers]
     with Index.open(folder, write=write) as index:
         # Words first: a reader must not have caught up by something else that it did.
-        by_word = index.search([word_of(number) for number in numbers], k=5, rank="words")
+        says_no_words = False
+        try:
+            by_word = index.search(words, k=5, rank="words")
+        except WordsMissingError:  # a reader that cannot build them answers by code, and says so
+            by_word = index.search(words, k=5)
+            says_no_words = all("cannot be searched" in notes[0] for notes in by_word.notes)
         stored = index.stored(index.ids_where({}))
         texts = {str(document.id): document.text for document in stored}
         near = index.search([*texts.values()], radius=0, rank="hamming") if texts else None
@@ -50,6 +58,7 @@ def _observation_of(folder: Path, numbers: Sequence[int], write: bool) -> Observ
                 if notes
             },
             {identity: identity in ids for identity, ids in zip(texts, codes, strict=True)},
+            says_no_words,
         )
 
 
@@ -96,7 +105,13 @@ def not_found(observation: Observation, state: State, may_be_behind: bool) -> li
 
     What `may_be_behind`, as a reader that cannot catch up, may miss a document if it says that something is missing.
     """
-    problems = []
+    problems = [
+        f"{identity} is not found by the code of its text"
+        for identity, found_by_code in observation.found_by_code.items()
+        if not found_by_code
+    ]
+    if observation.says_no_words and may_be_behind:
+        return problems
     wanted: dict[int, set[str]] = {}
     for identity, number in state.items():
         wanted.setdefault(number, set()).add(identity)
@@ -114,9 +129,6 @@ def not_found(observation: Observation, state: State, may_be_behind: bool) -> li
     for number, found in observation.found_by_word.items():
         if number not in wanted:
             problems.append(f"a word that no document has finds {found}")
-    for identity, found_by_code in observation.found_by_code.items():
-        if not found_by_code:
-            problems.append(f"{identity} is not found by the code of its text")
     return problems
 
 

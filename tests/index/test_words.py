@@ -99,7 +99,7 @@ def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: b
         assert ids(index, "zebra") == {"a1"}
 
 
-@pytest.mark.parametrize("damage", [None, "meta.json", "all"])
+@pytest.mark.parametrize("damage", [None, "*.term", "all"])
 def test_a_reader_that_may_not_write_says_what_is_missing(
     folder: Path, tmp_path: Path, damage: str | None
 ) -> None:
@@ -109,7 +109,8 @@ def test_a_reader_that_may_not_write_says_what_is_missing(
     if damage == "all":
         shutil.rmtree(words_folder(left))
     elif damage is not None:
-        (words_folder(left) / damage).write_text("{}")
+        for path in words_folder(left).glob(damage):
+            path.write_text("{}")
     before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     with writer_lock(left), Index.open(left) as reader:  # as if this process might not write
         hits = reader.search(f"quagga {TEXTS[150]}", k=20)
@@ -140,9 +141,9 @@ def test_a_full_disk_while_words_are_built_again_leaves_what_is_there(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    [meta] = [words_folder(folder) / "meta.json"]
-    content = meta.read_bytes()
-    meta.write_text("{}")
+    [terms] = words_folder(folder).glob("*.term")
+    content = terms.read_bytes()
+    terms.write_text("{}")
     with monkeypatch.context() as patch:
         patch.setattr(Words, "add", full)
         for write in (False, True):
@@ -150,8 +151,8 @@ def test_a_full_disk_while_words_are_built_again_leaves_what_is_there(
                 hits = index.search(TEXTS[3])
                 assert hits.ids[0][0] == "d3"
                 assert "No space left on device" in hits.notes[0][0]
-    assert [path.name for path in folder.glob("words-*")] == [meta.parent.name]
-    meta.write_bytes(content)
+    assert [path.name for path in folder.glob("words-*")] == [terms.parent.name]
+    terms.write_bytes(content)
     with Index.open(folder) as index:
         assert ids(index, "zebra") == {"a0", "a1"}
 
@@ -235,7 +236,11 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(tmp_path: Path) -> None
 
 def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> None:
     with Index.open(folder, write=True):
-        (words_folder(folder) / "meta.json").write_text("{}")
+        (words_folder(folder) / "meta.json").write_text("{}")  # of which there is a copy
+        with Index.open(folder) as reader:
+            assert ids(reader, "zebra") == {"a0", "a1"}
+        [terms] = words_folder(folder).glob("*.term")
+        terms.write_bytes(b"damaged")
         with Index.open(folder) as reader:
             problem = "the words of .* cannot be searched: .* is being written by process"
             for query, rank in (("zebra", "words"), ("+zebra", None)):

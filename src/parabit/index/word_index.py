@@ -323,16 +323,19 @@ class WordIndex:
             if not isinstance(problem, LockedError):
                 break
             time.sleep(0.05)
+        words = self._opened(self._store.folder / settings.folder, by_links=True)
+        if words is not None:
+            return words
         reason = getattr(problem, "problem", None) or str(problem)
         why = f"the words of {self._store.folder} cannot be searched: {reason}"
         raise WordsMissingError(
             why, hint="search with rank asymmetric, or let somebody who may write search once"
         )
 
-    def _opened(self, folder: Path) -> Words | None:
+    def _opened(self, folder: Path, by_links: bool = False) -> Words | None:
         """The word index in a folder; None if there is none, or it is damaged or that of another index."""
         try:
-            words = Words.open(folder)
+            words = Words.open(folder, by_links)
         except IndexDamagedError:
             return None
         return words if words.lineage == self._store.manifest.lineage else None

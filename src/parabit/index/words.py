@@ -7,7 +7,7 @@ index is opened. If a file is damaged, everything is built again, in a new folde
 manifest names the new one. A word index knows which index it belongs to, so that it is not taken for that of another.
 
 A word is a token of parabit's tokenizer, so `c++`, `486` and Chinese text are searchable, stemmed by tantivy. Every
-file of tantivy ends with a checksum of its own. `meta.json`, which has none, is checked by the one in `parabit.json`.
+file of tantivy ends with a checksum of its own. `meta.json`, which has none, is kept in `parabit.json`, too, which has.
 """
 
 import json
@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,10 +32,21 @@ from parabit.errors import IndexDamagedError, IndexFolderError, ParabitError
 from parabit.index.store.damage import need_folder, read_twice
 from parabit.storage import is_regular, whole_file
 from parabit.text import Tokenizer, english_stop_words
-from parabit.text.languages import LANGUAGES, check_language
+from parabit.text.languages import LANGUAGES
+from parabit.untrusted import (
+    FLAG,
+    Rule,
+    UnexpectedError,
+    check_object,
+    one_of,
+    optional,
+    read_object,
+    whole,
+)
 
 FORMAT = 1
-ABOUT, META = "parabit.json", "meta.json"  # what we say about a word index, and what tantivy says
+ABOUT = "parabit.json"  # what we say about a word index
+META, MANAGED = "meta.json", ".managed.json"  # what tantivy says, and which files it has made
 # Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
 # segments takes a quarter longer than in one.
 _HEAP = 512 << 20
@@ -49,6 +61,14 @@ _PARTS = (
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
+_LONGEST_ABOUT = 4 << 20  # bytes of `parabit.json`; a segment takes about 200
+_ABOUT_RULES = {
+    "format": whole(FORMAT, FORMAT),
+    "lineage": Rule(lambda value: isinstance(value, str), "a string"),
+    "language": optional(one_of(LANGUAGES)),
+    "fold_accents": FLAG,
+    "meta": Rule(lambda value: isinstance(value, str), "a string"),
+}
 TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
 # Of a killed writer.
@@ -153,26 +173,45 @@ class WordReader:
             return list(self._searcher.terms_with_prefix(TEXT, prefix))
 
 
+@dataclass(frozen=True)
+class Seal:
+    """What a word index says about itself in `parabit.json`, each time that words were committed."""
+
+    lineage: str  # of the index that it belongs to
+    language: str | None
+    fold_accents: bool
+    meta: str  # the content of tantivy's `meta.json`, which has no checksum of its own
+
+
 class Words(Stems):
-    """The words of an index: one process writes them, any number search them."""
+    """The words of an index: one process writes them, any number search them.
+
+    tantivy locks a file to open an index, and lets nobody else read what it has just written until it is sealed. So
+    who may not write opens a temporary folder with links to the files and with `meta.json` as it was sealed last.
+    """
 
     def __init__(
-        self, folder: Path, language: str | None, fold_accents: bool, lineage: str
+        self,
+        folder: Path,
+        language: str | None,
+        fold_accents: bool,
+        lineage: str,
+        sealed: Seal | None = None,
     ) -> None:
+        """Open a folder itself or, as it was `sealed`, by links to its files."""
         super().__init__(language, fold_accents)
         self.folder, self.fold_accents = folder, fold_accents
-        self.lineage = lineage  # of the index that it belongs to
-        # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
-        may_write = all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
-        self._links = (
-            None if may_write else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
-        )
-        self._link()
+        self.lineage = lineage
+        self._links: TemporaryDirectory[str] | None = None
+        opened = folder
+        if sealed is not None:
+            self._links = TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+            opened = Path(self._links.name)
+            _link(folder, opened, sealed)
         builder = tantivy.SchemaBuilder()
         builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
         builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
-        opened = str(folder) if self._links is None else self._links.name
-        self._index = tantivy.Index(builder.build(), path=opened)
+        self._index = tantivy.Index(builder.build(), path=str(opened))
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self.schema = self._index.schema
@@ -196,20 +235,32 @@ class Words(Stems):
         return words
 
     @classmethod
-    def open(cls, folder: Path) -> "Words":
-        """Open what is there; an IndexDamagedError says that it has to be created again."""
-        return read_twice(lambda: cls._open(folder))
+    def open(cls, folder: Path, by_links: bool = False) -> "Words":
+        """Open what is there; an IndexDamagedError says that it has to be created again.
+
+        What is opened `by_links` is what was sealed last, whatever a writer does at this moment.
+        """
+        return read_twice(lambda: cls._open(folder, by_links))
 
     @classmethod
-    def _open(cls, folder: Path) -> "Words":
+    def _open(cls, folder: Path, by_links: bool) -> "Words":
         try:
             _need_plain_files(folder)
-            about = _sealed(folder)
-            files = list(_files(folder))
+            seal = _read_seal(folder)
+            by_links = by_links or not _may_write(folder)
+            if not by_links:
+                _need_sealed(folder, seal)
+            files = list(_files(folder, seal))
             if sum(path.stat().st_size for path in files) <= _SMALL:
                 _check(files)
             with _readable(folder):
-                return cls(folder, about["language"], about["fold_accents"], about["lineage"])
+                return cls(
+                    folder,
+                    seal.language,
+                    seal.fold_accents,
+                    seal.lineage,
+                    seal if by_links else None,
+                )
         except OSError as problem:  # files that a writer removes meanwhile
             raise _damaged(folder) from problem
 
@@ -226,25 +277,20 @@ class Words(Stems):
     def _verify(self) -> None:
         try:
             _need_plain_files(self.folder)
-            _sealed(self.folder)
-            _check(_files(self.folder))
+            seal = _read_seal(self.folder)
+            if self._links is None:
+                _need_sealed(self.folder, seal)
+            _check(_files(self.folder, seal))
         except OSError as problem:
             raise _damaged(self.folder) from problem
 
     def reload(self) -> None:
         """See what was committed since; searches that have begun go on with what they saw."""
         with self._reloading, _readable(self.folder):
-            self._link()
+            if self._links is not None:
+                _link(self.folder, Path(self._links.name), _read_seal(self.folder))
             self._index.reload()
             self.reader = WordReader(self.folder, self._index.searcher())
-
-    def _link(self) -> None:
-        if self._links is None:
-            return
-        for path in self.folder.iterdir():
-            link = Path(self._links.name, path.name)
-            if path.suffix != ".lock" and not link.is_symlink():
-                link.symlink_to(path.absolute())
 
     def add(self, serials: Iterable[int], texts: list[str]) -> None:
         """Add documents; they count once they are committed."""
@@ -286,18 +332,34 @@ class Words(Stems):
         return self._writer
 
     def _seal(self) -> None:
+        meta = (self.folder / META).read_text()
         about = {
             "format": FORMAT,
             "lineage": self.lineage,
             "language": self.language,
             "fold_accents": self.fold_accents,
+            "meta": meta,
         }
-        about["checksum"] = _checksum(self.folder, about)
         with whole_file(self.folder / ABOUT, locked=False) as partial:
-            partial.write_text(json.dumps(about) + "\n")
+            partial.write_text(json.dumps({**about, "checksum": _checksum(about)}) + "\n")
         mode = (self.folder / ABOUT).stat().st_mode
-        for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
+        for name in (META, MANAGED):  # which tantivy lets nobody else read
             (self.folder / name).chmod(mode)
+
+
+def _may_write(folder: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
+
+
+def _link(folder: Path, links: Path, seal: Seal) -> None:
+    """Have a folder hold links to the files of a word index, and `meta.json` as it was sealed."""
+    for path in folder.iterdir():
+        link = links / path.name
+        is_ours = path.suffix != ".lock" and path.name not in (META, MANAGED)
+        if is_ours and not link.is_symlink():
+            link.symlink_to(path.absolute())
+    with whole_file(links / META, locked=False) as partial:
+        partial.write_text(seal.meta)
 
 
 def _need_plain_files(folder: Path) -> None:
@@ -308,26 +370,33 @@ def _need_plain_files(folder: Path) -> None:
             raise _damaged(path)
 
 
-def _sealed(folder: Path) -> dict[str, Any]:
-    """What the word index says about itself, if that is whole and belongs to this folder."""
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError, ParabitError):
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_text())
-        is_whole = about.pop("checksum") == _checksum(folder, about)
-        if is_whole and about["format"] == FORMAT:
-            check_language(about["language"])
-            return about
-    raise _damaged(folder)
+def _read_seal(folder: Path) -> Seal:
+    """What the word index in a folder says about itself."""
+    try:
+        about = read_object(folder / ABOUT, _LONGEST_ABOUT)
+        if about.pop("checksum", None) != _checksum(about):
+            raise _damaged(folder / ABOUT)
+        check_object(about, _ABOUT_RULES)
+    except UnexpectedError as problem:
+        raise _damaged(folder / ABOUT) from problem
+    del about["format"]
+    return Seal(**about)
 
 
-def _checksum(folder: Path, about: dict[str, Any]) -> int:
-    """Of `meta.json`, and of everything else in `parabit.json`."""
-    return zlib.crc32((folder / META).read_bytes(), zlib.crc32(json.dumps(about).encode()))
+def _need_sealed(folder: Path, seal: Seal) -> None:
+    """Raise if `meta.json` is not what was sealed."""
+    if (folder / META).read_bytes() != seal.meta.encode():
+        raise _damaged(folder / META)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _checksum(about: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(about, sort_keys=True).encode())
+
+
+def _files(folder: Path, seal: Seal) -> Iterator[Path]:
     """The files that count; others may lie in the folder."""
     try:
-        for segment in json.loads((folder / META).read_text())["segments"]:
+        for segment in json.loads(seal.meta)["segments"]:
             name = segment["segment_id"].replace("-", "")
             if not re.fullmatch("[0-9a-f]{32}", name):
                 raise _damaged(folder / META)
