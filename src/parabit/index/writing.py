@@ -166,9 +166,10 @@ def create(
 
 def open_store(folder: Path | str, write: bool) -> Store:
     """The store of an index: its folder, or what the engine that the manifest names has opened."""
-    engine = read_manifest(Path(folder)).engine
+    manifest = read_manifest(Path(folder))
+    engine = manifest.engine
     if engine is None:
-        return Store(folder, write)
+        return Store(folder, write, manifest)
     if engine.name != "milvus":
         raise IndexFolderError(
             f"the documents of {folder} are kept by {engine.name!r}, an engine that this version does not have",

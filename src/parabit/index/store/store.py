@@ -59,11 +59,14 @@ class BaseStore(ABC):
     # Whether words are searched with the documents, or by a word index beside the store.
     keeps_words = False
 
-    def __init__(self, folder: Path | str, write: bool = False) -> None:
+    def __init__(
+        self, folder: Path | str, write: bool = False, manifest: Manifest | None = None
+    ) -> None:
+        """Open an index; `manifest` is what was just read, if it was."""
         self.folder = Path(folder)
         self.writes = write
         # Before the lock: a folder that is not ours should not get a lock file.
-        self.manifest = read_manifest(self.folder)
+        self.manifest = manifest or read_manifest(self.folder)
         self.changing = RLock()  # held by the one thread that changes or refreshes what is open
         self._held = ExitStack()  # what is given back at the end
         if write:
@@ -132,11 +135,15 @@ class Store(BaseStore):
     has taken stays valid and does not change.
     """
 
-    def __init__(self, folder: Path | str, write: bool = False) -> None:
-        super().__init__(folder, write)
+    def __init__(
+        self, folder: Path | str, write: bool = False, manifest: Manifest | None = None
+    ) -> None:
+        super().__init__(folder, write, manifest)
         with self._held:
             self._snapshot: Snapshot | None
-            self._snapshot, self._log = _open(self.folder, write)
+            # Before the lock was taken, another writer may have changed what a writer has read.
+            newest = None if write else self.manifest
+            self._snapshot, self._log = _open(self.folder, write, newest)
             self.manifest = self._snapshot.manifest
             if write:
                 self._log.cut()
@@ -312,20 +319,24 @@ def open_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
     return Snapshot(manifest, Generation(folder, manifest), Tail(manifest.kinds))
 
 
-def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
-    return read_twice(lambda: _open_current(folder, write))
+def _open(folder: Path, write: bool, manifest: Manifest | None = None) -> tuple[Snapshot, Log]:
+    return read_twice(lambda: _open_current(folder, write, manifest))
 
 
-def _open_current(folder: Path, write: bool) -> tuple[Snapshot, Log]:
+def _open_current(
+    folder: Path, write: bool, manifest: Manifest | None = None
+) -> tuple[Snapshot, Log]:
     """Open what the manifest names; a writer may put another generation in its place at any moment."""
     while True:
-        manifest = read_manifest(folder)
+        manifest = manifest or read_manifest(folder)
         try:
             log = Log(folder / manifest.log, manifest.token, write)  # closed when it is forgotten
             changes = _changes_in(log, manifest)
             return open_snapshot(folder, manifest).after(changes), log
         except (IndexDamagedError, FileNotFoundError) as problem:
-            if read_manifest(folder).token != manifest.token:
+            newest = read_manifest(folder)
+            if newest.token != manifest.token:
+                manifest = newest
                 continue
             if isinstance(problem, FileNotFoundError):
                 raise IndexDamagedError(f"{problem.filename} is missing", REMEDY) from problem
