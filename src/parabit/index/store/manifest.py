@@ -265,13 +265,16 @@ def _formed(form: str, name: str) -> Rule:
     return Rule(lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None, name)
 
 
+_SHAPE = list_of(whole())
+_CHECKSUM = whole(0, (1 << 32) - 1)
+
+
 def _is_form(value: Any) -> bool:
     """Whether something is the type, the shape and the checksum of an array; which, is for `Generation` to say."""
     if not isinstance(value, list) or len(value) != 3:
         return False
     kind, shape, checksum = value
-    lengths = list_of(whole())
-    return isinstance(kind, str) and lengths.holds(shape) and whole(0, 1 << 32).holds(checksum)
+    return isinstance(kind, str) and _SHAPE.holds(shape) and _CHECKSUM.holds(checksum)
 
 
 _PATH = Rule(
