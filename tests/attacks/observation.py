@@ -124,7 +124,7 @@ def not_found(observation: Observation, state: State, may_be_behind: bool) -> li
         denied = [note for note in notes if _NOT_FOUND.search(note)]
         if denied:
             problems.append(f"{identity} is there, but: {denied[0]}")
-        elif found or not may_be_behind or not notes:
+        elif set(found) - identities or not may_be_behind or not notes:
             problems.append(f"the word of {identity} finds {found or 'nothing'}, notes {notes}")
     for number, found in observation.found_by_word.items():
         if number not in wanted:

@@ -222,6 +222,18 @@ def test_numbers_that_lead_out_of_an_array_are_errors(index: Path, name: str) ->
             ask_for_all()
 
 
+def test_an_id_that_is_none_is_an_error(index: Path) -> None:
+    [path] = index.glob("generation-*/ids.npy")
+    letters = np.load(path)
+    for wrong in (b"i", b"x", b"\xff", b"\0"):
+        rewrite_array(index, "ids", np.full(len(letters), wrong[0], np.uint8))
+        with (
+            Index.open(index) as opened,
+            pytest.raises(IndexFolderError, match="the id of a document is damaged"),
+        ):
+            opened.search(TEXTS[3]).ids  # noqa: B018
+
+
 def test_a_file_that_is_cut_off_while_it_is_open_is_an_error(index: Path) -> None:
     with Index.open(index) as opened:
         opened.search(TEXTS[3])

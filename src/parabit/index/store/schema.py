@@ -23,7 +23,7 @@ from parabit.corpus.document import (
     clean_value,
     without_halves,
 )
-from parabit.errors import IndexFolderError
+from parabit.errors import IndexDamagedError, IndexFolderError
 
 Id: TypeAlias = str | int
 Value: TypeAlias = str | int | float | bool | None
@@ -180,7 +180,19 @@ def id_bytes(identity: Id) -> bytes:
 
 def id_of(written: bytes) -> Id:
     """The id that `id_bytes` wrote."""
-    return written[1:].decode("utf-8", "surrogatepass") if written[:1] == b"s" else int(written[1:])
+    try:
+        if written.startswith(b"s"):
+            return written[1:].decode("utf-8", "surrogatepass")
+        if written.startswith(b"i"):
+            return int(written[1:])
+    except ValueError as problem:
+        raise _damaged_id() from problem
+    raise _damaged_id()
+
+
+def _damaged_id() -> IndexDamagedError:
+    hint = "find out with `parabit info INDEX --verify`"
+    return IndexDamagedError("the id of a document is damaged", hint)
 
 
 def need_distinct(ids: Sequence[Id]) -> None:
