@@ -131,7 +131,7 @@ def disturb(
         result.problems.append(f"it said: {errors.strip()[-200:]}")
     # Twice: what one reader does for lack of room must not spoil it for the next.
     for time_of_look in ("full", "full, again"):
-        wrong, _, _ = problems_after(attempt, world, status == 0)
+        wrong, _, _ = problems_after(attempt, world, status == 0, is_full=True)
         result.problems += [f"{time_of_look}: {problem}" for problem in wrong]
     ballast.drop()
     wrong, state, _ = problems_after(attempt, world, status == 0)

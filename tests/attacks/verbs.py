@@ -57,11 +57,12 @@ def again(attempt: Attempt, world: World) -> list[str]:
 
 
 def problems_after(
-    attempt: Attempt, world: World, finished: bool
+    attempt: Attempt, world: World, finished: bool, is_full: bool = False
 ) -> tuple[list[str], State | None, list[str]]:
     """What is wrong now; the documents that are there; and which of a reader's answers said that it is behind.
 
-    First as a user who may not write, then as one who may, then as a writer.
+    First as a user who may not write, then as one who may, then as a writer. If the disk `is_full`, nobody can catch
+    up, so that words may be behind if answers say so.
     """
     problems: list[str] = []
     state: State | None = None
@@ -79,7 +80,7 @@ def problems_after(
         observation: Observation = ending.value
         state = state_of(observation, world.numbers)
         wrong = not_allowed(state, before, attempt.after, attempt.whole, attempt.renamed)
-        wrong += not_found(observation, state, may_be_behind=user is not None)
+        wrong += not_found(observation, state, may_be_behind=is_full or user is not None)
         problems += [f"{name}: {problem}" for problem in wrong]
         if user is not None:
             behind += [note for notes in observation.notes.values() for note in notes]
