@@ -19,13 +19,14 @@ _polars_processes: set[int] = set()  # that have used polars; a forked child inh
 def note_polars() -> None:
     """Raise if polars would wait for ever; to call before it is used.
 
-    polars has threads, and a process that is forked from one that has used it has none of them: each of its calls
-    would wait for their answer.
+    polars has threads, and a process that is forked from one that has used it has none of them:
+    each of its calls would wait for their answer.
     """
     process = os.getpid()
     if _polars_processes - {process}:
         raise ParabitError(
-            "this process was forked from one that has worked with texts, whose threads it does not have",
+            "this process was forked from one that has worked with texts, "
+            "whose threads it does not have",
             hint="start it with spawn: multiprocessing.set_start_method('spawn')",
         )
     _polars_processes.add(process)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-# Levels of lists and objects inside each other. Libraries that write and read JSON give up at about 200 levels, and an
-# answer has a few of its own around what is stored.
+# Levels of lists and objects inside each other. Libraries that write and read JSON give up at about
+# 200 levels, and an answer has a few of its own around what is stored.
 DEEPEST = 100
 _TOO_DEEP = "…"  # stands for what lies deeper
 
@@ -28,14 +28,16 @@ def as_json(content: Any) -> bytes:
     try:
         return to_json(content, inf_nan_mode="null")  # JSON knows no NaN
     except (ValueError, RecursionError):
-        # A character or a level that JSON cannot have is rare, and to look for them takes several times as long.
+        # A character or a level that JSON cannot have is rare, and to look for them takes several
+        # times as long.
         return to_json(plain(content), inf_nan_mode="null", fallback=str)
 
 
 def plain(content: Any, levels: int = DEEPEST) -> Any:
     """A copy without what readers of JSON refuse.
 
-    Halves of surrogate pairs become U+FFFD, numbers that are not finite None, and what lies too deep "…".
+    Halves of surrogate pairs become U+FFFD, numbers that are not finite None, and what lies too
+    deep "…".
 
     Parameters:
         content: Values as `json.loads` gives them; others are left as they are.

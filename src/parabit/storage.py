@@ -157,7 +157,7 @@ def whole_folder(
 
 @contextmanager
 def parts_folder(partial: Path) -> Iterator[Path]:
-    """A folder for the pieces of a file that is being written; after a kill it is found and removed.
+    """A folder for the pieces of a file that is being written, removed at the end or after a kill.
 
     `partial` is the name that `whole_file` gave.
     """

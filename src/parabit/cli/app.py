@@ -149,7 +149,7 @@ class Verb(_Help, TyperCommand):
 
 @contextmanager
 def _errors_for_terminals() -> Iterator[None]:
-    """A closed pipe, as in `parabit … | head`, is no error, and what is wrong usage is said in visible characters."""
+    """Ignore a closed pipe, as in `parabit … | head`; explain wrong usage in visible characters."""
     try:
         yield
     except BrokenPipeError:  # the reader has seen enough

@@ -294,7 +294,7 @@ class _Complaints(logging.Handler):
 
 @contextmanager
 def _log_as_lines() -> Iterator[None]:
-    """What the library logs is printed like warnings. Python would print it as it is, whatever a terminal does."""
+    """Print what the library logs like warnings: Python would not escape what acts on a terminal."""
     logger = logging.getLogger("parabit")
     complaints = _Complaints(logging.WARNING)
     logger.addHandler(complaints)
@@ -333,10 +333,8 @@ def progress(quiet: bool) -> Iterator[Report]:
         def draw(state: Progress) -> None:
             if state.stage not in stages:
                 stages[state.stage] = bars.add_task(state.stage, total=None, about="")
-            total, about = (
-                None if state.share is None else 1.0,
-                escape(f"{state.done:,} {state.unit} {state.note}"),
-            )
+            total = None if state.share is None else 1.0
+            about = escape(f"{state.done:,} {state.unit} {state.note}")
             bars.update(stages[state.stage], total=total, completed=state.share or 0.0, about=about)
 
         yield draw

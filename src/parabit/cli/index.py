@@ -240,8 +240,8 @@ def info(
 ) -> Result:
     """Show what an index holds.
 
-    What an index says that was moved or copied, or that somebody else made, is not followed: where its files are, and
-    on which server its documents. With --trust it is, from now on.
+    What an index says that was moved or copied, or that somebody else made, is not followed: where
+    its files are, and on which server its documents. With --trust it is, from now on.
 
     Examples:
         parabit info news.index
@@ -424,7 +424,7 @@ def _show_synced(result: Result) -> None:
 
 
 def _agrees_to(unknown: UnknownOriginError) -> bool:
-    """Ask whether the files that an index names are to be read; nobody agrees if there is no terminal."""
+    """Ask whether to read the files that an index names; without a terminal the answer is no."""
     if sys.stdin is None or not sys.stdin.isatty():
         return False
     complain(unknown.problem)
@@ -457,8 +457,8 @@ def sync(
     not read, and a renamed file is not encoded again. Documents that did not come from these files stay. Options of
     reading are for a CORPUS; without them files are read as before.
 
-    An index that was moved or copied, or that somebody else made, says where its files are, but nothing is read there
-    until you agree: it asks, or needs --from.
+    An index that was moved or copied, or that somebody else made, says where its files are, but
+    nothing is read there until you agree: it asks, or needs --from.
 
     Examples:
         parabit sync notes.index

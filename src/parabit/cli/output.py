@@ -24,11 +24,13 @@ _UNKNOWN = (
     0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
 )
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-# What must not reach a terminal: control characters, which move its cursor or set its colours, line breaks that only
-# some programs know, marks that turn the direction of what follows, and halves of surrogate pairs.
+# What must not reach a terminal: control characters, which move its cursor or set its colours, line
+# breaks that only some programs know, marks that turn the direction of what follows, and halves of
+# surrogate pairs.
 _INVISIBLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _HALVES = re.compile("[\ud800-\udfff]")
-# What ends a line in some program or other, or acts on a terminal; and readers drop the mark that UTF-8 may begin with.
+# What ends a line in some program or other, or acts on a terminal; and readers drop the mark that
+# UTF-8 may begin with.
 _NO_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]|^\ufeff")
 _ESCAPED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED_IN_LINES = re.compile(f"(?!\n)[{_INVISIBLE}]")
@@ -69,7 +71,7 @@ def complain(message: str) -> None:
 
 
 def visible(text: str, lines: bool = False) -> str:
-    r"""A text in which nothing acts on a terminal: characters that would do so are written as \x1b, \n or \u202e.
+    r"""A text in which nothing acts on a terminal: what would is escaped, as \x1b, \n or \u202e.
 
     Args:
         text: Anything that comes from documents, files, their names, or from the command line.
@@ -86,7 +88,7 @@ def visible(text: str, lines: bool = False) -> str:
 
 
 def escape(value: object) -> str:
-    """Anything as text for a line with markup: brackets are none, and nothing in it acts on a terminal."""
+    """A value as text for a line with markup: it has no markup, and nothing acts on a terminal."""
     from rich.markup import escape
 
     return escape(visible(str(value)))
@@ -114,7 +116,11 @@ def read_input() -> str:
 
 
 def read_ids(ended_by_nul: bool) -> list[str]:
-    """The ids that another command writes to standard input, as `write_ids` does; empty ones do not count."""
+    """The ids on standard input, as `write_ids` writes them; empty ones do not count.
+
+    Args:
+        ended_by_nul: Whether each id ends with NUL; otherwise each is a line.
+    """
     ids = read_input().split("\0" if ended_by_nul else "\n")
     if not ended_by_nul:
         ids = [line.removesuffix("\r") for line in ids]  # Windows ends lines with both
@@ -122,7 +128,11 @@ def read_ids(ended_by_nul: bool) -> list[str]:
 
 
 def write_ids(ids: Sequence[str], ended_by_nul: bool) -> None:
-    """Write ids for another command, in UTF-8 whatever the terminal has, each with a line break or a NUL at its end.
+    """Write ids for another command to standard output, always in UTF-8.
+
+    Args:
+        ids: Ids of documents. On a terminal what would act on it is escaped.
+        ended_by_nul: Whether each id ends with NUL; otherwise each is a line.
 
     Raises:
         ParabitError: An id would be read as something else. Then nothing is written.

@@ -206,7 +206,7 @@ def _show_block(text: "Text") -> None:
 
 
 def _flat(text: str, lines: bool = False) -> str:
-    """A text on one line, or with its own `lines`, with a space for each tab, and nothing that acts on a terminal."""
+    """A text without tabs and what acts on a terminal, on one line or with its own `lines`."""
     if lines:
         return visible(re.sub(r"[^\S\n]", " ", text), lines=True)
     return visible(re.sub(r"\s+", " ", text))

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 TOKEN = "PARABIT_TOKEN"
 _LONGEST = 20_000  # characters of a document that are sent at a time
-# Seconds that a tool may take. Assistants wait for a minute; near-duplicates are looked for in all documents.
+# Seconds that a tool may take. Assistants wait for a minute; near-duplicates are looked for in all
+# documents.
 _TOOL_SECONDS = 20.0
 _DUPLICATES_SECONDS = 55.0
 # Bytes of a message of an assistant: a query of 100,000 characters takes 1.2 MB at most.
@@ -76,9 +77,10 @@ def serve(
     """Search an index in the browser, or from programs.
 
     /docs describes the JSON API, /healthz is for monitoring. What is added to the index meanwhile is found within a
-    second. It listens on this machine alone. On another address it needs a token, or --no-token, with which everybody
-    who reaches it can read the documents. It answers to addresses and to the name of this machine; behind a proxy, give
-    the name that people use with --allowed-host. Stop it with Ctrl-C.
+    second. It listens on this machine alone. On another address it needs a token, or --no-token,
+    with which everybody who reaches it can read the documents. It answers to addresses and to the
+    name of this machine; behind a proxy, give the name that people use with --allowed-host. Stop it
+    with Ctrl-C.
 
     Examples:
         parabit serve news.index --open
@@ -110,7 +112,8 @@ def serve(
     if not local and token is None and not no_token:
         raise ParabitError(
             f"others can reach {host}, and no token is set",
-            hint=f"set one, as in {TOKEN}=$(openssl rand -hex 16), or let everybody in with --no-token",
+            hint=f"set one, as in {TOKEN}=$(openssl rand -hex 16), "
+            "or let everybody in with --no-token",
         )
     names = [*(allowed_host or ()), host]
     settings = Settings(
@@ -136,7 +139,8 @@ def serve(
             )
         if browse:
             webbrowser.open(address)
-        # A request of a megabyte can have 250,000 lists: with Python's 700, these took three times as long to read.
+        # A request of a megabyte can have 250,000 lists: with Python's default of 700 objects they
+        # took three times as long to read.
         gc.set_threshold(50_000, 20, 20)
         gc.freeze()  # what is loaded now stays; to look through it for garbage took a seventh of the time of an answer
         try:
@@ -184,7 +188,7 @@ def mcp(index: IndexFolder) -> None:
 
 
 def _clean_standard_input() -> None:
-    """Have a thread replace what is no JSON to the SDK in what an assistant sends, as the SDK would not answer it."""
+    """Have a thread clean what an assistant sends: the SDK would not answer what is no JSON to it."""
     real_input = os.fdopen(os.dup(0), "rb")
     reading_end, writing_end = os.pipe()
     os.dup2(reading_end, 0)
@@ -206,7 +210,7 @@ def _copy_messages(source: BinaryIO, target: int) -> None:
 
 
 def clean_message(line: bytes) -> bytes:
-    r"""A message as every reader of JSON takes it: without halves of characters, and nested 100 deep at most.
+    r"""A message that every reader of JSON takes: whole characters, and at most 100 levels deep.
 
     Parameters:
         line: The message; what cannot be read is returned as it is.
@@ -267,7 +271,8 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
         list[Annotated[str, Field(max_length=LONGEST_VALUE)]] | None,
         Field(
             max_length=MOST_CONDITIONS,
-            description=f"Conditions that must all hold: labels=space, year=2000..2010, year>=2000, a!=b.{fields}",
+            description="Conditions that must all hold: labels=space, year=2000..2010, year>=2000, "
+            f"a!=b.{fields}",
         ),
     ]
 

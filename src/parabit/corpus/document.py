@@ -18,17 +18,19 @@ _MOST_NAMED = 100_000  # skipped places whose names are kept
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
 
-# Seconds since 1970 of the years that `datetime` has. What lies outside in UTC cannot be shown as a date: the first
-# hours of the year 1 in the east, and the last ones of 9999 in the west.
+# Seconds since 1970 of the years that `datetime` has. What lies outside in UTC cannot be shown as a
+# date: the first hours of the year 1 in the east, and the last ones of 9999 in the west.
 _YEAR_1 = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 _YEAR_10000 = datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 24 * 3600
 
-# How deep lists and objects in a field may lie in each other. serde_json, which many tools read JSON with, stops at
-# 128, pydantic reads 200 and writes 254, jq reads 256; an answer of the server puts a field four levels deeper.
+# How deep lists and objects in a field may lie in each other. serde_json, which many tools read
+# JSON with, stops at 128, pydantic reads 200 and writes 254, jq reads 256; an answer of the server
+# puts a field four levels deeper.
 DEEPEST = 100
-# Bytes of an id. A path has at most 4,096, and 16,384 if each is written out as \xff; Milvus takes 65,535.
+# Bytes of an id. A path has at most 4,096, and 16,384 if each of them is written out as \xff. Milvus
+# takes 65,535.
 LONGEST_ID = 20_000
-# Bits of a whole number. Python reads numbers of up to 4,300 decimal digits, which is a little more.
+# Bits of a whole number: a little less than the 4,300 decimal digits that Python reads.
 _LONGEST_NUMBER = 14_000
 
 # Control characters (Unicode category Cc), and the other two characters that end a line.
@@ -72,9 +74,9 @@ def title_of(document: Document) -> str:
 
 
 def number_of(value: object) -> float | None:
-    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone.
+    """A value as a number to compare by: of a date, its seconds since 1970.
 
-    None if it is neither, or a date that is not in the years 1 to 9999 in UTC.
+    A date is in UTC unless it names a time zone. None if the value is neither, or a date that is not in the years 1 to 9999 in UTC.
     """
     try:
         if isinstance(value, str):
@@ -100,8 +102,8 @@ class RefusedError(CorpusError):
 def checked(document: Document) -> Document:
     r"""A document as it can be stored, and written back by whatever reads the index.
 
-    Halves of surrogate pairs, which are no characters, become U+FFFD, as in browsers and jq: in the text, the labels,
-    and the names and values of fields.
+    Halves of surrogate pairs, which are no characters, become U+FFFD, as in browsers and jq: in the
+    text, the labels, and the names and values of fields.
 
     Args:
         document: Its id and text are strings.
@@ -110,8 +112,8 @@ def checked(document: Document) -> Document:
         The same object if there was nothing to replace.
 
     Raises:
-        RefusedError: The id is empty, too long, or has a control character, a line break or half of a surrogate pair;
-            or a field is nested too deep, or is a number that is too long.
+        RefusedError: The id is empty, too long, or has a control character, a line break or half of
+            a surrogate pair; or a field is nested too deep, or is a number that is too long.
 
     Example:
         >>> checked(Document("a", "cut in an emoji: \ud83d")).text
@@ -242,7 +244,7 @@ def _with_clean_names(items: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_halves(text: str) -> str:
-    r"""A text with U+FFFD for each half of a surrogate pair; two halves that fit become their character.
+    r"""A text with U+FFFD for each half of a surrogate pair; halves that fit become one character.
 
     Example:
         >>> without_halves("\ud83d\ude00 and \ud83d")
@@ -309,7 +311,7 @@ class Corpus(ABC):
 
     @property
     def place(self) -> str:
-        """Where the document that was read last comes from, for messages: a path, path:line or number."""
+        """Where the last document comes from, for messages: a path, path:line or number."""
         return ""
 
     @property
@@ -395,7 +397,7 @@ class PythonCorpus(Corpus):
 
 
 class CheckedCorpus(Corpus):
-    r"""The documents of a corpus that can be stored; the others are in `skipped`, by their place and the reason.
+    r"""The documents of a corpus that can be stored; the others are in `skipped`, with the reason.
 
     Example:
         >>> corpus = CheckedCorpus(as_corpus([Document("a", "text"), Document("b\n", "text")]))

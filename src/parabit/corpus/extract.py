@@ -46,22 +46,22 @@ _INVISIBLE = re.compile(
 )  # soft hyphens and the like, which would split words
 
 
-# The encodings that browsers know, by Python's names. Python has others, which are none of text, or decode only
-# whole files, or a page in UTF-7 that no browser would show so.
+# The encodings that browsers know, by Python's names. Python has others, which are none of text, or
+# decode only whole files, or a page in UTF-7 that no browser would show so.
 _OF_PAGES = (
-    "big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 cp874 cp932 cp949 euc_jp "
-    "euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-10 iso8859-11 iso8859-13 iso8859-14 iso8859-15 iso8859-16 iso8859-2 "
-    "iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman "
-    "shift_jis utf-8"
+    "big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 cp874 "
+    "cp932 cp949 euc_jp euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-10 iso8859-11 iso8859-13 "
+    "iso8859-14 iso8859-15 iso8859-16 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 "
+    "iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman shift_jis utf-8"
 )
 
 
 class Page(NamedTuple):
-    """What a reader sees of a file, its title if it has one, and a note if its bytes do not fit its encoding."""
+    """A file as a reader sees it."""
 
-    text: str
+    text: str  # the title first, if the file shows one
     title: str | None
-    note: str = ""
+    note: str = ""  # if its bytes do not fit its encoding
 
 
 def from_html(content: bytes, encoding: str | None = None) -> Page:

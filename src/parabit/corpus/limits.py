@@ -1,4 +1,4 @@
-"""What one file may cost: limits on time, memory and size, so that no file ends or stops the reading of the others."""
+"""Limits on the time, memory and size of a file: no file stops the reading of the others."""
 
 import os
 from dataclasses import dataclass, fields
@@ -11,21 +11,26 @@ MB = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLimits:
-    """What one file may cost. A file or record over a limit is skipped, and the reason names the limit.
+    """What one file may cost.
 
-    The number of lines, records, rows and documents has no limit, nor has the size of a file of records: they are read
-    one after the other. The defaults are far above what ordinary files need: measured on pages, Markdown files and
-    PDFs of up to 67 MB, a parser takes up to 2 seconds and 40 MB of memory for each MB of a file.
+    A file or record over a limit is skipped, and the reason names the limit.
+
+    The number of lines, records, rows and documents has no limit, nor has the size of a file of
+    records: they are read one after the other. The defaults are far above what ordinary files need:
+    measured on pages, Markdown files and PDFs of up to 67 MB, a parser takes up to 2 seconds and 40
+    MB of memory for each MB of a file.
 
     Args:
-        seconds: Processor time that the parser of HTML, Markdown or PDF may take for each MB of a file, and for a file
-            of less than 1 MB; also for each batch of rows of a Parquet file. A parser that waits, for example for a
-            disk, may take ten times as long by the clock.
+        seconds: Processor time that the parser of HTML, Markdown or PDF may take for each MB of a
+            file, and for a file of less than 1 MB; also for each batch of rows of a Parquet file. A
+            parser that waits, for example for a disk, may take ten times as long by the clock.
         most_seconds: Processor time for a file of HTML, Markdown or PDF, whatever its size.
-        memory_mb: Memory of the process that parses HTML, Markdown, PDF and Parquet. Only Linux keeps this limit.
-        document_mb: Size of one document, decompressed: a file that is one document, a line, a record of CSV, or a
-            whole JSON array; and of the text that is extracted from a PDF.
-        expansion: How many times its size a compressed file may grow. The first 100 MB do not count.
+        memory_mb: Memory of the process that parses HTML, Markdown, PDF and Parquet. Only Linux
+            keeps this limit.
+        document_mb: Size of one document, decompressed: a file that is one document, a line, a
+            record of CSV, or a whole JSON array; and of the text that is extracted from a PDF.
+        expansion: How many times its size a compressed file may grow. Up to `document_mb` it may
+            grow in any case.
         columns: Columns of a CSV, TSV or Parquet file.
         pages: Pages of a PDF.
         depth: How deep lists and objects of a JSON record may be nested.
@@ -42,7 +47,8 @@ class ReadLimits:
     most_seconds: float = 600
     memory_mb: int = 4_000
     document_mb: int = 100
-    # Logs reach 100; the best that gzip can do is 1,032 and bzip2 makes a million times as much of one letter.
+    # Logs reach 100; the best that gzip can do is 1,032 and bzip2 makes a million times as much of
+    # one letter.
     expansion: int = 200
     columns: int = 10_000
     pages: int = 20_000
@@ -67,10 +73,11 @@ class ReadLimits:
 
     @classmethod
     def from_environment(cls) -> "ReadLimits":
-        """The defaults, changed by what the variable PARABIT_LIMITS says, such as `seconds=60 pages=50000`.
+        """The defaults, changed by the variable PARABIT_LIMITS, as in `seconds=60 pages=50000`.
 
         Raises:
-            CorpusError: if the variable names another limit, or a value that is not a positive number.
+            CorpusError: if the variable names another limit, or a value that is not a positive
+                number.
 
         Example:
             >>> os.environ["PARABIT_LIMITS"] = "seconds=60 pages=50000"

@@ -71,9 +71,8 @@ def over_limit(
     name: str, what: str, limits: ReadLimits, limit: str, line: int | None = None
 ) -> UnreadableError:
     """The error of a file, or of a record in it, that costs more than it may."""
-    hint = (
-        f"if you trust the file, raise the limit with {VARIABLE}={limit}=… or ReadOptions(limits=…)"
-    )
+    setting = f"{VARIABLE}={limit}=…"
+    hint = f"if you trust the file, raise the limit with {setting} or ReadOptions(limits=…)"
     return UnreadableError(name, f"over a limit: {what} ({limits.said(limit)})", hint, line)
 
 
@@ -163,7 +162,7 @@ class Source:
 
 
 def _open_file(path: str, flags: int) -> int:
-    """Open a file, and nothing else that may have come to its place: a pipe could be waited for without end."""
+    """Open a regular file; what else has come to its place, such as a pipe, could block for ever."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -305,8 +304,9 @@ class SourceCorpus(Corpus):
 def in_utf_8(path: str) -> str:
     r"""A path as text on one line, different for each path.
 
-    Bytes that are not UTF-8 are written out, as in \xff, and so are control characters and line breaks, as in \n or
-    \u2028. A backslash becomes two, so that no other path looks like one that was written out.
+    Bytes that are not UTF-8 are written out, as in \xff, and so are control characters and line
+    breaks, as in \n or \u2028. A backslash becomes two, so that no other path looks like one that
+    was written out.
     """
     if path.isascii() and path.isprintable() and "\\" not in path:
         return path
@@ -321,7 +321,7 @@ def _written_out(control: re.Match[str]) -> str:
 
 
 def may_pass(reason: str) -> bool:
-    """Whether a file that cannot be read for this reason may be readable later, without being changed.
+    """Whether a file may be readable later without being changed, given why it is not now.
 
     Example:
         >>> may_pass("over a limit: took more than 20 s (limit: seconds=20)")

@@ -22,9 +22,11 @@ from parabit.text import english_stop_words
 
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
 _READ_TOGETHER = 32  # of these; only what is needed of them is kept
-# Characters of all texts of these documents: of 5,000 pages of 10,000. Of longer documents fewer are read.
+# Characters of all texts of these documents: of 5,000 pages of 10,000. Of longer documents fewer
+# are read.
 _MOST_CHARACTERS = 50_000_000
-# Fields that are listed: documents with more have names that are values, and no page shows them all.
+# Fields that are listed: documents with more have names that are values, and no page shows them
+# all.
 _MOST_FIELDS = 200
 _LONGEST_VALUE = 200  # characters of a value that is offered as a choice
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
@@ -55,8 +57,10 @@ class Field:
 
 
 def field_types(snapshot: Snapshot) -> list[Field]:
-    """The fields of a collection, the first 200. Kinds and values come from a sample of a large one, counts and ranges
-    from all. Values of more than 200 characters are no choices.
+    """The fields of a collection, the first 200.
+
+    Kinds and values come from a sample of a large collection, counts and ranges from all documents.
+    Values of more than 200 characters are no choices.
     """
     names = [name for name in snapshot.field_names if name != "text"][:_MOST_FIELDS]
     if not names:
@@ -89,7 +93,10 @@ def _read(snapshot: Snapshot, rows: NDArray[np.int64]) -> Iterator[dict[str, Any
 
 
 def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool) -> Field | None:
-    """A field, of which the documents that were read have some values; `is_whole` says that these are all there are."""
+    """A field and its kind; None if it has no kind.
+
+    `values` are those of the documents that were read; `is_whole` says that all were.
+    """
     items = [item for value in values for item in (value if isinstance(value, list) else [value])]
     numbers = [number_of(item) for item in items]
     strings = [isinstance(item, str) for item in items]
@@ -125,12 +132,10 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool)
 
 
 def _day(seconds: float) -> str:
-    """The day of a moment, in UTC. In another time zone a date may be a day before the first, or after the last."""
-    return (
-        datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)
-        .date()
-        .isoformat()
-    )
+    """The day of a moment, in UTC."""
+    # A date in another time zone may be, in UTC, a day before the first or after the last.
+    moment = datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)
+    return moment.date().isoformat()
 
 
 def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:

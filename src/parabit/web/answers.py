@@ -12,7 +12,7 @@ _ENTRY = 250  # bytes of memory that an answer takes beside itself: its key and 
 
 
 class RefusalError(HTTPException):
-    """A request that cannot be answered: what was wrong, what to do, and after how many seconds it may work."""
+    """A request that is refused: what was wrong, what to do, and after how many seconds to retry."""
 
     def __init__(self, status: int, error: str, hint: str = "", retry: int | None = None) -> None:
         super().__init__(status, error, None if retry is None else {"retry-after": str(retry)})
@@ -48,7 +48,7 @@ def problem_response(
 
 
 class AnswerCache:
-    """Answers by keys; once they have too many bytes, those that nobody has asked for the longest are forgotten.
+    """Answers by key, of a bounded number of bytes; those that were asked for least recently go.
 
     Example:
         >>> cache = AnswerCache(most_bytes=1000)
@@ -65,7 +65,7 @@ class AnswerCache:
         self.bytes = 0
 
     def get(self, key: bytes) -> bytes | None:
-        """The answer of a key, which from now on is the last to be forgotten; None if there is none."""
+        """The answer of a key, which now is the last to be forgotten; None if there is none."""
         answer = self._answers.pop(key, None)
         if answer is not None:
             self._answers[key] = answer  # at the end

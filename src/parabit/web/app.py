@@ -123,8 +123,8 @@ def _add_api(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", summary="Health")
     async def healthz() -> Response:
-        """Whether the server can answer, and nothing else, as no token is needed; said at once, however many requests
-        wait."""
+        """Whether the server can answer, and nothing else, as no token is needed; said at once,
+        however many requests wait."""
         service.worker.wake()
         if service.is_well:
             return json_response({"status": "ok"})

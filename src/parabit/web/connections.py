@@ -1,12 +1,15 @@
-"""Connections to the server: how many there may be, and how long and how large a request may be on its way.
+"""Connections to the server: how many there may be, and how slow and large a request may be.
 
-uvicorn reads requests with httptools, which takes a head of any length and waits for it for ever. Here each connection
-counts what it reads beside bodies, whose length the application limits, and once a second all are looked at:
+uvicorn reads requests with httptools, which takes a head of any length and waits for it for ever.
+Here each connection counts what it reads beside bodies, whose length the application limits, and
+once a second all are looked at:
 
-- a request must be there as a whole 20 seconds after its first byte, or after the connection was opened;
+- a request must be there as a whole 20 seconds after its first byte, or after the connection was
+  opened;
 - an answer that its client does not read is given up after the same time;
-- if there are as many connections as there may be, those that have been sending the longest are closed for a new one.
-  Somebody who opens a thousand and sends half a head on each only loses them, and others are answered meanwhile.
+- if there are as many connections as there may be, those that have been sending the longest are
+  closed for a new one. Somebody who opens a thousand and sends half a head on each only loses them,
+  and others are answered meanwhile.
 """
 
 import asyncio
@@ -28,7 +31,8 @@ try:
 except ImportError:  # as on Windows
     HttpToolsProtocol = None  # type: ignore[assignment, misc]
 
-# Each has a descriptor and perhaps a head and a large body that are being read. A page opens 6 at most.
+# Each has a descriptor and perhaps a head and a large body that are being read. A page opens 6 at
+# most.
 MOST_CONNECTIONS = 512
 # For the files of an index and for connections that are about to be closed.
 _SPARE_DESCRIPTORS = 256
@@ -36,8 +40,8 @@ _ANSWERED_BEYOND = 64  # connections above the most that still get an answer, wh
 _ARRIVAL_SECONDS = 20.0  # a megabyte at 50 KB/s, as on a slow phone
 _KEEP_ALIVE_SECONDS = 5  # between two requests; a page that is open longer connects again
 _LOOKED_AT_SECONDS = 1.0
-# Bytes of answers that clients have not read yet, of all of them: then the largest are given up. The answer to a search
-# has about 20 KB, a map of 20,000 documents 1 MB.
+# Bytes of answers that clients have not read yet, of all of them: then the largest are given up.
+# The answer to a search has about 20 KB, a map of 20,000 documents 1 MB.
 _MOST_UNSENT_BYTES = 128 << 20
 _MOST_PIPELINED = 32  # requests that are sent before the first is answered, which browsers never do
 
@@ -52,7 +56,8 @@ def uvicorn_config(app: ASGIApp, most_connections: int | None = None) -> uvicorn
 
     Parameters:
         app: The application.
-        most_connections: How many may be open; by default 512, or what the limit of open files leaves.
+        most_connections: How many may be open; by default 512, or what the limit of open files
+            leaves.
 
     Returns:
         The configuration for `uvicorn.Server`.
@@ -79,7 +84,8 @@ def _most_connections() -> int:
     """As many as the process may open files, with a reserve; the limit is raised if it may be."""
     if resource is None:
         return MOST_CONNECTIONS
-    # The system hands over connections many at a time, before those that are too many can be closed.
+    # The system hands over connections many at a time, before those that are too many can be
+    # closed.
     wanted = 4096
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -152,7 +158,7 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """What a connection as uvicorn has it knows more: since when its client has been sending, and what it reads."""
+    """Adds to a connection of uvicorn since when its client has been sending, and what it reads."""
 
     # Of uvicorn's own
     app: Any
@@ -164,7 +170,8 @@ class Connection(asyncio.Protocol):
         """`uvicorns` are the arguments that uvicorn gives to a protocol."""
         super().__init__(**uvicorns)
         self._connections = connections
-        # When the first byte of a request came that is not there as a whole; at first, when the connection was opened.
+        # When the first byte of a request came that is not there as a whole; at first, when the
+        # connection was opened.
         self.sending_since: float | None = None
         self.unsent_bytes = 0  # of answers, when they were last counted
         self._unread_since = 0.0

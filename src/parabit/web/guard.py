@@ -1,4 +1,4 @@
-"""What every request passes before it is looked at: the name it was sent to, its origin, its token and its size."""
+"""What is checked of every request first: the name it was sent to, origin, token and size."""
 
 import hmac
 import socket
@@ -11,11 +11,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parabit.web.answers import RefusalError, problem_response
 
-# Bytes of a request's first line and headers. Queries in addresses have at most 5,000 characters, which take up to 12
-# bytes each. Where a head is read (`connections.py`), the same limit holds.
+# Bytes of a request's first line and headers. Queries in addresses have at most 5,000 characters,
+# which take up to 12 bytes each. Where a head is read (`connections.py`), the same limit holds.
 MOST_HEAD_BYTES = 1 << 16
-# A body of more bytes than this, which no query that somebody types has, is large. So many large ones may be on their
-# way or be answered at the same time; ordinary requests wait for these few, as to read a megabyte of JSON takes 10 ms.
+# A body of more bytes than this, which no query that somebody types has, is large. So many large
+# ones may be on their way or be answered at the same time; ordinary requests wait for these few, as
+# to read a megabyte of JSON takes 10 ms.
 _LARGE_BODY = 1 << 16
 _MOST_LARGE = 4
 _TOO_MANY_LARGE = "too many large requests are being sent"
@@ -23,13 +24,13 @@ _ASK_AGAIN = "ask again in a moment"
 _CLOSE = {"retry-after": "1", "connection": "close"}
 _KNOWN_HOSTS = 64  # names of this server that are remembered as good
 _GUARDED = ("/api/", "/openapi.json")  # by the token
-# The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
-# still the same: after an upgrade the old page must not meet the new API.
+# The page needs its own files and the API, and nothing else in the world. A browser asks each time
+# whether a file is still the same: after an upgrade the old page must not meet the new API.
 _HEADERS = [
     (
         b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -133,7 +134,7 @@ class Guard:
         return self._refusal_of_body(head)
 
     def _refusal_of_body(self, head: "_Head") -> Response | None:
-        """The answer to a request that says that its body is too large, or is large while others are."""
+        """The answer to a request whose body is too large, or is large while others are."""
         if head.body_bytes > self._most_bytes:
             refusal = self._too_large()
             return problem_response(refusal.status_code, refusal.detail, refusal.hint)
@@ -142,9 +143,11 @@ class Guard:
         return None
 
     def _is_own_name(self, host: bytes) -> bool:
-        """Whether a request was sent to this server by a name of it, and not by one that somebody else has its address
-        for. Addresses are no names: nobody else decides where they lead. Behind a port that is forwarded, as with
-        containers, the server does not know by which address it is reached.
+        """Whether a request names this server, by one of its names or by an address.
+
+        Anybody can have a name that leads to this server's address; such a name is not its own.
+        Nobody else decides where an address leads, so addresses are good. Behind a port that is
+        forwarded, as with containers, the server does not know by which address it is reached.
         """
         name = _host_name(host.decode("latin-1"))
         if name in self._names:
@@ -156,7 +159,7 @@ class Guard:
         return address.is_loopback or not self._local
 
     def _is_own_origin(self, origin: bytes, host: bytes) -> bool:
-        """Whether a page that sends a request is this server's: same name and port, or a name that was given."""
+        """Whether a page is this server's: from the same name and port, or from an allowed host."""
         _, _, site = origin.decode("latin-1").lower().partition("://")
         return bool(site) and (
             site == host.decode("latin-1").lower() or _host_name(site) in self._given_names

@@ -32,8 +32,8 @@ from parabit.web.worker import Work, Worker
 _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
-# What a document counts as among requests that are answered together, of 100,000: each is read alone, and searches
-# would wait for many of them.
+# What a document counts as among requests that are answered together, of 100,000: each is read
+# alone, and searches would wait for many of them.
 DOCUMENT_SIZE = 12_500
 _COMPARED = 20_000  # characters by which near-copies are recognised
 _REMEMBERED_BYTES = 64 << 20  # of answers: about 4,000 with ten hits each
@@ -82,7 +82,7 @@ class Service:
         )  # when they were last counted
         self.failure = ""  # why the index could not be read again
         self._known = dict[str, Any]()  # about all documents
-        # One thread for what is worked out from all documents: who asks meanwhile waits for the same.
+        # One thread for what is worked out from all documents: whoever asks meanwhile waits for it.
         self._overviews = ThreadPoolExecutor(1, thread_name_prefix="parabit-overviews")
         self._kept_map = kept_map(self.index) if settings.map else None
         self._drawing: Drawing | None = None
@@ -120,8 +120,10 @@ class Service:
             return answer
 
     async def overview(self, work_out: Callable[[], Any]) -> Any:
-        """What a method works out from all documents. It goes on if this takes longer than a request may, as there is
-        one such work at a time, and the next request finds what came out of it.
+        """What a method works out from all documents.
+
+        If that takes longer than a request may, it goes on: only one such method runs at a time,
+        and the next request finds its result.
         """
         async with self._in_time():
             loop = asyncio.get_running_loop()
@@ -129,7 +131,7 @@ class Service:
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
-        """What is waited for inside the block may take as long as a request may; its errors are those of the API."""
+        """Limit the block to the time of a request, and turn its errors into those of the API."""
         try:
             async with asyncio.timeout(self._settings.seconds):
                 yield
@@ -209,7 +211,10 @@ class Service:
         }
 
     def once(self, work_out: Callable[[], Any]) -> Any:
-        """What a method works out from all documents; asked again when they have changed. One thread calls this."""
+        """What a method works out from all documents, remembered until they change.
+
+        Only the thread of `_overviews` calls this.
+        """
         known, name = self._known, work_out.__name__
         if name not in known:
             known[name] = work_out()
@@ -275,7 +280,7 @@ class Service:
         return gzip.compress(as_json(content), compresslevel=5, mtime=0)
 
     def check(self, query: Query) -> None:
-        """Refuse a search that makes no sense, asks for more than it may, or that this index cannot do."""
+        """Raise a RefusalError for a search that makes no sense, is too large, or cannot be done here."""
         settings, text = self._settings, query.query
         if (text is None) == (query.like is None):
             raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
@@ -338,7 +343,7 @@ class Service:
         ]
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
-        """A whole document, as JSON; the words of a text are marked in it, or those of another document."""
+        """A whole document, as JSON, with the words of a text or another document marked in it."""
         [identity] = self.index.ids_of([written])
         if not self.index.has([identity])[0]:
             return _missing(written)
@@ -363,7 +368,8 @@ class Service:
         return self.index.knows_texts and self.index.keeps_text
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
-        # Of the texts only what an answer has of them is kept until all are read, as each may have megabytes.
+        # Of the texts only what an answer has of them is kept until all are read, as each may have
+        # megabytes.
         wants_copies = query.collapse and self.index.keeps_text
         listed_hits: list[list[dict[str, Any]]] = []
         compared_texts: list[list[str]] = []

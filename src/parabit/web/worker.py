@@ -3,9 +3,9 @@
 An index is searched faster by a batch than by single queries, so a thread that is free takes everything that waits.
 There is one per core, and each does all of its work alone: threads that share a search wait for each other.
 
-Whatever happens, a client gets an answer: an error is the answer of those whose request it met, and a thread that ends
-all the same is replaced when the next request comes. Work ends when nobody waits for it any more: after the time that
-a request may take, a deadline ends it.
+Whatever happens, a client gets an answer: an error is the answer of those whose request it met, and
+a thread that ends all the same is replaced when the next request comes. Work ends when nobody waits
+for it any more: after the time that a request may take, a deadline ends it.
 """
 
 import asyncio
@@ -23,8 +23,9 @@ from parabit.errors import ParabitError
 from parabit.parallel import cores, limit_cores
 
 _AT_ONCE = 64  # requests that are answered together
-# The size of requests that are answered together, in characters of their queries: 64 sentences are far below, and two
-# of the longest queries are enough, as requests that come later wait for the whole batch.
+# The size of requests that are answered together, in characters of their queries: 64 sentences are
+# far below, and two of the longest queries are enough, as requests that come later wait for the
+# whole batch.
 _SIZE_AT_ONCE = 100_000
 _log = getLogger(__name__)
 
@@ -118,7 +119,7 @@ class Worker:
         return thread
 
     def _replace_dead_threads(self) -> None:
-        """A thread ends only while the server closes; one that ended all the same is seen in the log."""
+        """Start threads for those that ended although the server is not closing, and log it."""
         for place, thread in enumerate(self._threads):
             if thread.is_alive() or self._closing:
                 continue
@@ -136,7 +137,7 @@ class Worker:
         self._jobs.put(None)  # for the next thread
 
     def _take(self) -> list[_Job]:
-        """The requests that wait, as many as may be answered together; none if the thread was only woken."""
+        """Waiting requests, as many as are answered together; none if the thread was only woken."""
         jobs = [self._jobs.get()]
         size = 0 if jobs[0] is None else jobs[0].size
         with suppress(queue.Empty):
