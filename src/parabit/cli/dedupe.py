@@ -91,9 +91,9 @@ def dedupe(
 
     check_file(output, overwrite)
     if json and (print_delete or print0):
-        name = "--print0" if print0 else "--print-delete"
+        flag = "--print0" if print0 else "--print-delete"
         raise ParabitError(
-            f"{name} and --json are two kinds of output", hint="leave out one of them"
+            f"{flag} and --json are two kinds of output", hint="leave out one of them"
         )
     result: Result = {"documents": 0}
 

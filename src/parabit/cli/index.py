@@ -212,9 +212,10 @@ def _show_info(result: Result) -> None:
     if "engine" in result:
         _say_engine(result["engine"])
     if result["corpus"]:
-        files = f"  made of {escape(', '.join(result['corpus']))}"
-        agreed = "" if result["trusted"] else ", where nothing is read until you agree (--trust)"
-        say(f"{files}{agreed}")
+        origin = f"  made of {escape(', '.join(result['corpus']))}"
+        if not result["trusted"]:
+            origin += ", where nothing is read until you agree (--trust)"
+        say(origin)
     say(
         f"  model {result['fingerprint'][:16]}"
         if result["fingerprint"]
@@ -330,12 +331,13 @@ def delete(
         )
     if null and ids != ["-"]:
         raise typer.BadParameter("--null is for ids on standard input, -", param_hint="ID")
-    wanted = read_ids(ended_by_nul=null) if ids == ["-"] else ids or []
+    if ids == ["-"]:
+        ids = read_ids(ended_by_nul=null)
     with parabit.Index.open(index, write=True) as opened:
-        gone = opened.ids_where(where) if where else opened.ids_of(wanted)
-        if gone:
-            opened.delete(gone)
-        return {"deleted": len(gone), "documents": len(opened)}
+        deleted_ids = opened.ids_where(where) if where else opened.ids_of(ids or [])
+        if deleted_ids:
+            opened.delete(deleted_ids)
+        return {"deleted": len(deleted_ids), "documents": len(opened)}
 
 
 def _show_compacted(result: Result) -> None:
@@ -423,12 +425,12 @@ def _show_synced(result: Result) -> None:
         say(f"  {result['retrain']}: parabit retrain {escape(result['index'])}")
 
 
-def _agrees_to(unknown: UnknownOriginError) -> bool:
+def _agrees_to(problem: UnknownOriginError) -> bool:
     """Ask whether to read the files that an index names; without a terminal the answer is no."""
     if sys.stdin is None or not sys.stdin.isatty():
         return False
-    complain(unknown.problem)
-    return typer.confirm(f"Read {', '.join(unknown.paths)}?", err=True)
+    complain(problem.problem)
+    return typer.confirm(f"Read {', '.join(problem.paths)}?", err=True)
 
 
 @verb()
@@ -470,13 +472,15 @@ def sync(
         raise ParabitError("--watch with --dry-run", hint="choose one of them")
     if watch:
         need("watchfiles", "watch")
-    chosen = reading.options != ReadOptions()
-    named = [*(corpus or []), *(origin or [])]
-    if chosen and not named:
+    paths = [*(corpus or []), *(origin or [])]
+    has_options = reading.options != ReadOptions()
+    if has_options and not paths:
         raise ParabitError(
             "options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …"
         )
-    given: Any = reading.open(named, silent) if named and chosen else named or None
+    files: Any = paths or None  # None: those that the index was made of
+    if has_options:
+        files = reading.open(paths, silent)
 
     def once(always: bool = False) -> list[str]:
         start = time.perf_counter()
@@ -484,14 +488,13 @@ def sync(
             progress(quiet or json) as report,
             parabit.Index.open(index, write=not dry_run) as opened,
         ):
-            done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
-            total, written = (
-                len(opened),
-                [] if dry_run or not opened.keeps_text else done.added + done.replaced,
-            )
-            unknown = (
-                unknown_words(opened.model, opened.stored(written[:_LOOKED_AT])) if written else 0.0
-            )
+            done = opened.sync(files, dry_run=dry_run, allow_empty=allow_empty, report=report)
+            total = len(opened)
+            unknown = 0.0
+            written_ids = done.added + done.replaced
+            if written_ids and opened.keeps_text and not dry_run:
+                documents = opened.stored(written_ids[:_LOOKED_AT])
+                unknown = unknown_words(opened.model, documents)
         changes: Result = {
             name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")
         }
@@ -501,7 +504,7 @@ def sync(
             **{name: len(ids) for name, ids in changes.items()},
             **{name: getattr(done, name) for name in ("unchanged", "left_out", "retrain")},
             "changes": changes,
-            "kept": [one._asdict() for one in done.kept],
+            "kept": [skipped._asdict() for skipped in done.kept],
             **reading_of([done]),
             "documents": total,
             "unknown_words": unknown,
@@ -515,10 +518,10 @@ def sync(
 
     try:
         roots = once(always=True)
-    except UnknownOriginError as unknown:
-        if quiet or json or not _agrees_to(unknown):
+    except UnknownOriginError as problem:
+        if quiet or json or not _agrees_to(problem):
             raise
-        given = unknown.paths
+        files = problem.paths
         roots = once(always=True)
     if watch:
         try:

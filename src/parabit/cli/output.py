@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from parabit.index.sync import Synced
 
 _LISTED = 10  # skipped files and records that are named
-_UNKNOWN = (
-    0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
-)
+# Of the words: a model does not know 8 to 12% of those of other documents like its own.
+_UNKNOWN = 0.15
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 # What must not reach a terminal: control characters, which move its cursor or set its colours, line
 # breaks that only some programs know, marks that turn the direction of what follows, and halves of
@@ -121,9 +120,11 @@ def read_ids(ended_by_nul: bool) -> list[str]:
     Args:
         ended_by_nul: Whether each id ends with NUL; otherwise each is a line.
     """
-    ids = read_input().split("\0" if ended_by_nul else "\n")
-    if not ended_by_nul:
-        ids = [line.removesuffix("\r") for line in ids]  # Windows ends lines with both
+    if ended_by_nul:
+        ids = read_input().split("\0")
+    else:
+        lines = read_input().split("\n")
+        ids = [line.removesuffix("\r") for line in lines]  # Windows ends lines with both
     return [identity for identity in ids if identity]
 
 

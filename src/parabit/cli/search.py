@@ -186,8 +186,8 @@ def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:
 
     room, stored = line_width() - len(_INDENT), hit.fields.get("labels") or []
     labels = [stored] if isinstance(stored, str) else stored
-    others = [str(label) for label in labels if label not in str(hit.id).split("/")]
-    name = " · ".join(visible(word) for word in [str(hit.id), *others])
+    other_labels = [str(label) for label in labels if label not in str(hit.id).split("/")]
+    name = " · ".join(visible(word) for word in [str(hit.id), *other_labels])
     figures = nearness(hit.score, hit.distance, bits)
     figures = f"  {figures}" if figures else ""
     title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")

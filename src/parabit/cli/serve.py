@@ -95,30 +95,11 @@ def serve(
     from parabit.web import Settings, create_app
     from parabit.web.connections import uvicorn_config
 
-    if token is not None and (
-        not token or not token.isascii() or not token.isprintable() or " " in token
-    ):
-        raise ParabitError(
-            "the token is empty, or has characters that no header takes",
-            hint="use letters and digits",
-        )
-    # Reached from this machine alone:
-    local = host in ("localhost", "::1") or host.startswith("127.")
-    if no_token and token is not None:
-        raise ParabitError(
-            "--no-token lets everybody in, and a token is set",
-            hint=f"leave out one of them; the token may be in {TOKEN}",
-        )
-    if not local and token is None and not no_token:
-        raise ParabitError(
-            f"others can reach {host}, and no token is set",
-            hint=f"set one, as in {TOKEN}=$(openssl rand -hex 16), "
-            "or let everybody in with --no-token",
-        )
-    names = [*(allowed_host or ()), host]
+    _check_access(host, token, no_token)
+    local = _is_local(host)
     settings = Settings(
         local=local,
-        allowed_hosts=[_host_name(name) for name in names],
+        allowed_hosts=[_host_name(name) for name in [*(allowed_host or ()), host]],
         title=title,
         token=token,
         most_hits=most_hits,
@@ -142,7 +123,9 @@ def serve(
         # A request of a megabyte can have 250,000 lists: with Python's default of 700 objects they
         # took three times as long to read.
         gc.set_threshold(50_000, 20, 20)
-        gc.freeze()  # what is loaded now stays; to look through it for garbage took a seventh of the time of an answer
+        # What is loaded now stays: looking through it for garbage took a seventh of the time of an
+        # answer.
+        gc.freeze()
         try:
             uvicorn.Server(uvicorn_config(app)).run(sockets=[listener])
         except KeyboardInterrupt:  # the way to end it
@@ -150,13 +133,42 @@ def serve(
                 say("stopped")
 
 
+def _is_local(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _check_access(host: str, token: str | None, no_token: bool) -> None:
+    """Raise unless it is clear who may use the server: this machine, who has a token, or everybody."""
+    if token is not None and (
+        not token or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise ParabitError(
+            "the token is empty, or has characters that no header takes",
+            hint="use letters and digits",
+        )
+    if no_token and token is not None:
+        raise ParabitError(
+            "--no-token lets everybody in, and a token is set",
+            hint=f"leave out one of them; the token may be in {TOKEN}",
+        )
+    if not _is_local(host) and token is None and not no_token:
+        raise ParabitError(
+            f"others can reach {host}, and no token is set",
+            hint=f"set one, as in {TOKEN}=$(openssl rand -hex 16), "
+            "or let everybody in with --no-token",
+        )
+
+
 def _host_name(name: str) -> str:
-    """A name that the server is to answer to, checked."""
+    """A name that the server is to answer to, checked, without its port."""
     if not name or not name.isascii() or any(letter in "/[]*@ " for letter in name):
         raise ParabitError(
             f"{name!r} is not the name of a host", hint="give it as in search.example.com"
         )
-    return name if name.count(":") != 1 else name.partition(":")[0]  # with a port, or IPv6
+    if name.count(":") > 1:  # an address of IPv6
+        return name
+    return name.partition(":")[0]
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -255,7 +267,8 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
                         return plain(function(*given, **named))
                 except ParabitError as problem:
                     raise ToolError(plain(str(problem)[:_LONGEST])) from problem
-                except Exception as problem:  # said in words, too, so that the assistant goes on
+                except Exception as problem:
+                    # In words, too, so that the assistant goes on.
                     _log.exception("%s failed", function.__name__)
                     error = f"{function.__name__} failed: {type(problem).__name__}"
                     raise ToolError(f"{error}; ask in another way") from problem

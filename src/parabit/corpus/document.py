@@ -76,7 +76,8 @@ def title_of(document: Document) -> str:
 def number_of(value: object) -> float | None:
     """A value as a number to compare by: of a date, its seconds since 1970.
 
-    A date is in UTC unless it names a time zone. None if the value is neither, or a date that is not in the years 1 to 9999 in UTC.
+    A date is in UTC unless it names a time zone. None if the value is neither, or a date that is
+    not in the years 1 to 9999 in UTC.
     """
     try:
         if isinstance(value, str):

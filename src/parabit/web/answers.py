@@ -8,14 +8,23 @@ from starlette.responses import Response
 
 from parabit.plain_json import as_json
 
-_ENTRY = 250  # bytes of memory that an answer takes beside itself: its key and a place in a dict
+_ENTRY_BYTES = 250  # of memory that an answer takes beside itself: its key and a place in a dict
 
 
 class RefusalError(HTTPException):
     """A request that is refused: what was wrong, what to do, and after how many seconds to retry."""
 
     def __init__(self, status: int, error: str, hint: str = "", retry: int | None = None) -> None:
-        super().__init__(status, error, None if retry is None else {"retry-after": str(retry)})
+        """An error that the application answers with `problem_response`.
+
+        Parameters:
+            status: The status of HTTP.
+            error: What was wrong.
+            hint: What to do about it.
+            retry: After how many seconds the same request may be answered; None if it never is.
+        """
+        headers = None if retry is None else {"retry-after": str(retry)}
+        super().__init__(status, error, headers)
         self.hint = hint
 
 
@@ -60,7 +69,7 @@ class AnswerCache:
 
     def __init__(self, most_bytes: int) -> None:
         """`most_bytes` counts the answers, and for each of them 250 bytes more."""
-        self._most = most_bytes
+        self._most_bytes = most_bytes
         self._answers = dict[bytes, bytes]()
         self.bytes = 0
 
@@ -72,12 +81,20 @@ class AnswerCache:
         return answer
 
     def put(self, key: bytes, answer: bytes) -> None:
-        """Remember an answer. Keys are digests, so that they are short whatever was asked."""
-        before = self._answers.pop(key, None)
-        if before is not None:
-            self.bytes -= len(before) + _ENTRY
+        """Remember an answer.
+
+        Parameters:
+            key: A digest of the request, which is short whatever was asked.
+            answer: What is sent.
+        """
+        self._forget(key)
         self._answers[key] = answer
-        self.bytes += len(answer) + _ENTRY
-        while self.bytes > self._most:
-            oldest = next(iter(self._answers))
-            self.bytes -= len(self._answers.pop(oldest)) + _ENTRY
+        self.bytes += len(answer) + _ENTRY_BYTES
+        while self.bytes > self._most_bytes:
+            oldest_key = next(iter(self._answers))
+            self._forget(oldest_key)
+
+    def _forget(self, key: bytes) -> None:
+        answer = self._answers.pop(key, None)
+        if answer is not None:
+            self.bytes -= len(answer) + _ENTRY_BYTES

@@ -1,5 +1,6 @@
 """The server: what every request passes, the routes to the service, and errors in words."""
 
+from collections.abc import Sequence
 from logging import getLogger
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +19,8 @@ from parabit.web.answers import RefusalError, json_response, problem_response
 from parabit.web.guard import Guard
 from parabit.web.service import DOCUMENT_SIZE, Service, Settings
 
-# Characters of a query in an address, and of what is shown of a request in an error.
-_LONGEST_IN_ADDRESS = 5_000
-_SHOWN = 200
+_LONGEST_IN_ADDRESS = 5_000  # characters of a query in an address; longer ones are sent with POST
+_LONGEST_SHOWN = 200  # characters of a request that an error quotes
 _FILES = {
     "/": "index.html",
     "/docs": "api.html",
@@ -103,15 +103,12 @@ def _add_api(app: FastAPI, service: Service) -> None:
         ] = None,
     ) -> Response:
         """A document with everything that is kept of it."""
-        asked = id, query, like
-        return json_response(
-            await service.ask(
-                "document",
-                lambda some: [service.document(*one) for one in some],
-                asked,
-                size=DOCUMENT_SIZE,
-            )
-        )
+
+        def documents(requests: Sequence[tuple[str, str | None, str | None]]) -> list[Any]:
+            return [service.document(*request) for request in requests]
+
+        answer = await service.ask("document", documents, (id, query, like), size=DOCUMENT_SIZE)
+        return json_response(answer)
 
     @app.get("/api/map", summary="The map")
     async def chart() -> Response:
@@ -150,14 +147,14 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def misshapen(_: Request, problem: RequestValidationError) -> Response:
         first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])[:_SHOWN]
-        message = first["msg"][:_SHOWN]
-        return problem_response(422, f"{where}: {message}", "see /docs for what is expected")
+        location = ".".join(map(str, first["loc"]))[:_LONGEST_SHOWN]
+        message = first["msg"][:_LONGEST_SHOWN]
+        return problem_response(422, f"{location}: {message}", "see /docs for what is expected")
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, problem: HTTPException) -> Response:
-        known = {404: "there is no such page", 405: "this page takes another method"}
-        error = known.get(problem.status_code, "the request cannot be read")
+        errors = {404: "there is no such page", 405: "this page takes another method"}
+        error = errors.get(problem.status_code, "the request cannot be read")
         return problem_response(
             problem.status_code, error, "see /docs for what is there", problem.headers
         )

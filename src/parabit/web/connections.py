@@ -86,13 +86,13 @@ def _most_connections() -> int:
         return MOST_CONNECTIONS
     # The system hands over connections many at a time, before those that are too many can be
     # closed.
-    wanted = 4096
+    descriptors = 4096
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
+    if soft < descriptors:
+        soft = descriptors if hard == resource.RLIM_INFINITY else min(descriptors, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(16, min(MOST_CONNECTIONS, soft - _SPARE_DESCRIPTORS))
 
 
@@ -126,10 +126,15 @@ class Connections:
 
     def _make_room(self, newest: "Connection") -> None:
         """Close an eighth of the connections, so that this is not done for each new one."""
-        sending = [one for one in self._open if one.sending_since is not None and one is not newest]
-        sending.sort(key=lambda one: one.sending_since or 0.0)
-        to_close = sending or [one for one in self._open if one.is_idle]
-        for connection in to_close[: max(1, self._most // 8)]:
+        candidates = [
+            connection
+            for connection in self._open
+            if connection.sending_since is not None and connection is not newest
+        ]
+        candidates.sort(key=lambda connection: connection.sending_since or 0.0)
+        if not candidates:
+            candidates = [connection for connection in self._open if connection.is_idle]
+        for connection in candidates[: max(1, self._most // 8)]:
             connection.refuse(503, "the server has too many connections", "ask again in a moment")
             self.remove(connection)
 
@@ -138,16 +143,17 @@ class Connections:
         now = loop.time()
         unsent_bytes = 0
         for connection in list(self._open):
-            since = connection.sending_since
-            if since is not None and now - since > _ARRIVAL_SECONDS:
-                late = f"the request was not there after {_ARRIVAL_SECONDS:g} seconds"
-                connection.refuse(408, late, "send it faster")
+            sending_since = connection.sending_since
+            if sending_since is not None and now - sending_since > _ARRIVAL_SECONDS:
+                error = f"the request was not there after {_ARRIVAL_SECONDS:g} seconds"
+                connection.refuse(408, error, "send it faster")
             elif connection.unread_seconds(now) > _ARRIVAL_SECONDS:
                 connection.transport.abort()
             else:
                 unsent_bytes += connection.unsent_bytes
         if unsent_bytes > _MOST_UNSENT_BYTES:
-            for connection in sorted(self._open, key=lambda one: -one.unsent_bytes):
+            largest_first = sorted(self._open, key=lambda connection: -connection.unsent_bytes)
+            for connection in largest_first:
                 unsent_bytes -= connection.unsent_bytes
                 connection.transport.abort()
                 if unsent_bytes <= _MOST_UNSENT_BYTES:

@@ -101,9 +101,9 @@ class Guard:
                 raise self._too_large()
             if body_bytes > _LARGE_BODY and not is_large:
                 if self._large_bodies >= _MOST_LARGE:
-                    refusal = RefusalError(503, _TOO_MANY_LARGE, _ASK_AGAIN)
-                    refusal.headers = _CLOSE
-                    raise refusal
+                    too_many = RefusalError(503, _TOO_MANY_LARGE, _ASK_AGAIN)
+                    too_many.headers = _CLOSE
+                    raise too_many
                 is_large = True
                 self._large_bodies += 1
             return message
@@ -173,7 +173,7 @@ class Guard:
 
 @dataclass
 class _Head:
-    """What of a request's head is checked."""
+    """What is checked of a request's head."""
 
     head_bytes: int = 0  # of the address and the headers
     host: bytes = b""  # empty if there is none, or several

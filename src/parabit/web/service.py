@@ -57,9 +57,8 @@ class Settings:
     most_bytes: int = 1 << 20  # per request
     most_waiting: int = 1000  # requests; more are asked to come back
     seconds: float = 10.0  # that a request may take; then the work for it ends, too
-    examples: Sequence[
-        str
-    ] = ()  # queries that the page offers; by default phrases of the documents
+    # Queries that the page offers; by default phrases of the documents.
+    examples: Sequence[str] = ()
     map: bool = True  # whether one is drawn
 
 
@@ -76,10 +75,8 @@ class Service:
         if self.index.knows_texts:
             self.index.search(["first"], k=1)  # so that nobody waits for the model
         self._folder, self._settings = folder.resolve(), settings
-        self.documents, self._looked = (
-            len(self.index),
-            time.monotonic(),
-        )  # when they were last counted
+        self.documents = len(self.index)
+        self._looked = time.monotonic()  # when they were last counted
         self.failure = ""  # why the index could not be read again
         self._known = dict[str, Any]()  # about all documents
         # One thread for what is worked out from all documents: whoever asks meanwhile waits for it.
@@ -140,8 +137,8 @@ class Service:
                 503, "too many requests are waiting", "ask again in a moment", retry=1
             ) from None
         except (TimeoutError, TooSlowError):
-            late = f"no answer within {self._settings.seconds:g} seconds"
-            raise RefusalError(503, late, "ask again in a moment", retry=2) from None
+            error = f"no answer within {self._settings.seconds:g} seconds"
+            raise RefusalError(503, error, "ask again in a moment", retry=2) from None
         except MemoryError:
             raise RefusalError(
                 503, "the server is out of memory", "ask for less", retry=5
@@ -215,7 +212,8 @@ class Service:
 
         Only the thread of `_overviews` calls this.
         """
-        known, name = self._known, work_out.__name__
+        known = self._known  # a refresh puts another one in its place
+        name = work_out.__name__
         if name not in known:
             known[name] = work_out()
         return known[name]
@@ -230,19 +228,20 @@ class Service:
         examples = list(self._settings.examples)
         if not examples and self._has_texts:
             examples = typical_phrases(snapshot)
-        recent = [_listed(one) for one in newest(snapshot, 6, dated or None)]
+        recent = [_listed(document) for document in newest(snapshot, 6, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
     def chart_state(self) -> dict[str, Any]:
         """Why there is no map to show."""
         if self._drawing is not None and not self._drawing.failure:
             return {"state": "drawing", "share": self._drawing.share, "points": 0}
-        why = (
-            f"a map needs {_LEAST} documents"
-            if self._settings.map
-            else "the server was started without a map"
-        )
-        return {"state": "none", "why": why if self._drawing is None else self._drawing.failure}
+        if self._drawing is not None:
+            why = self._drawing.failure
+        elif self._settings.map:
+            why = f"a map needs {_LEAST} documents"
+        else:
+            why = "the server was started without a map"
+        return {"state": "none", "why": why}
 
     def chart(self) -> bytes:
         """The map as JSON, compressed; there must be one."""
@@ -252,19 +251,19 @@ class Service:
         rows = snapshot.rows_of(drawn.ids)
         on_map = np.flatnonzero(rows >= 0)  # of the points, those whose documents are still there
         choices = [field for field in self.once(self.fields) if field.kind == "choice"]
-        field = min(choices, key=lambda one: one.name != "labels", default=None)
+        field = min(choices, key=lambda choice: choice.name != "labels", default=None)
         names = [] if field is None else [value for value, _ in field.values]
-        places = {name: place for place, name in enumerate(names)}
+        numbers = {name: number for number, name in enumerate(names)}
         ids = []
         titles = []
         labels = []
         for start in range(0, len(on_map), _READ_TOGETHER):
-            some = rows[on_map[start : start + _READ_TOGETHER]]
-            for document in stored_in(snapshot, some):
+            block = rows[on_map[start : start + _READ_TOGETHER]]
+            for document in stored_in(snapshot, block):
                 ids.append(_plain(document.id))
                 titles.append(document.title)
                 if field is not None:
-                    labels.append(_first(document.fields.get(field.name), places))
+                    labels.append(_first_number(document.fields.get(field.name), numbers))
         content = {
             "state": "ready",
             "documents": snapshot.documents,
@@ -319,28 +318,25 @@ class Service:
 
     def search(self, queries: Sequence[Query]) -> list[bytes | RefusalError]:
         """The answers to searches of one kind, as JSON."""
-        first, start = queries[0], time.perf_counter()
+        start = time.perf_counter()
+        first_query = queries[0]  # all of them have its options
         options: dict[str, Any] = {
-            name: getattr(first, name) for name in ("k", "radius", "rank", "where")
+            name: getattr(first_query, name) for name in ("k", "radius", "rank", "where")
         }
-        if first.query is not None:
+        if first_query.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
-            texts = [whole_characters(one.query or "") for one in queries]
-            return [
-                *self._answers(
-                    self.index.search(texts, **options), first, time.perf_counter() - start
-                )
-            ]
-        ids = [self._id_of(one.like) for one in queries]
-        there = self.index.has(ids).tolist()
-        hits = self.index.like(
-            [one for one, is_there in zip(ids, there, strict=True) if is_there], **options
-        )
-        answers = self._answers(hits, first, time.perf_counter() - start)
-        return [
-            next(answers) if is_there else _missing(one.like)
-            for one, is_there in zip(queries, there, strict=True)
-        ]
+            texts = [whole_characters(query.query or "") for query in queries]
+            hits = self.index.search(texts, **options)
+            return [*self._answers(hits, first_query, time.perf_counter() - start)]
+        ids = [self._id_of(query.like) for query in queries]
+        is_stored = self.index.has(ids).tolist()
+        stored_ids = [identity for identity, stored in zip(ids, is_stored, strict=True) if stored]
+        hits = self.index.like(stored_ids, **options)
+        answers_of_stored = self._answers(hits, first_query, time.perf_counter() - start)
+        answers: list[bytes | RefusalError] = []
+        for query, stored in zip(queries, is_stored, strict=True):
+            answers.append(next(answers_of_stored) if stored else _missing(query.like))
+        return answers
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
         """A whole document, as JSON, with the words of a text or another document marked in it."""
@@ -350,18 +346,18 @@ class Service:
         [stored] = self.index.stored([identity])
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
-        if text and (source := self._source_of_marks(query, like)):
-            pieces = marked(
-                self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text)
-            )
-        code, [position] = stored.code.tobytes().hex(), self._positions([stored.code])
-        rest = {
+        marks_source = self._source_of_marks(query, like) if text else ""
+        if marks_source:
+            words = matching(self.index, marks_source, text)
+            pieces = marked(self.index.model.vocabulary.tokenizer, text, words)
+        [position] = self._positions([stored.code])
+        details = {
             "text": _pieces(pieces),
             "cut": len(stored.text) > _WHOLE,
-            "code": code,
+            "code": stored.code.tobytes().hex(),
             "position": position,
         }
-        return as_json(_listed(stored) | rest)
+        return as_json(_listed(stored) | details)
 
     @property
     def _has_texts(self) -> bool:
@@ -374,39 +370,36 @@ class Service:
         listed_hits: list[list[dict[str, Any]]] = []
         compared_texts: list[list[str]] = []
         codes: list[NDArray[np.uint8]] = []
-        for place in range(len(hits)):
+        for number in range(len(hits)):
             listed_hits.append([])
             compared_texts.append([])
-            codes.append(hits.codes[place])
-            for hit in hits.each(place):
+            codes.append(hits.codes[number])
+            for hit in hits.each(number):
                 check_time()
-                listed_hits[place].append(self._hit(hit, query.why))
+                listed_hits[number].append(self._hit(hit, query.why))
                 codes.append(hit.code)
                 if wants_copies:
-                    compared_texts[place].append(hit.text[:_COMPARED])
+                    compared_texts[number].append(hit.text[:_COMPARED])
         positions = iter(self._positions(codes, query.positions))
-        for place, (listed, words) in enumerate(zip(listed_hits, hits.word_queries, strict=True)):
+        for number, (listed, words) in enumerate(zip(listed_hits, hits.word_queries, strict=True)):
             check_time()
-            own = next(positions)
-            for one in listed:
-                one["position"] = next(positions)
+            query_position = next(positions)
+            for listed_hit in listed:
+                listed_hit["position"] = next(positions)
             if wants_copies:
-                firsts = copies_among(compared_texts[place])
-                for first, one in zip(firsts, listed, strict=True):
-                    if one is not listed[first]:
-                        listed[first]["copies"].append(one)
-                listed = [one for place, one in enumerate(listed) if firsts[place] == place]
+                listed = _collapsed(listed, compared_texts[number])
+            is_encoded = hits.encoded[number]
             answer = {
-                "known": bool(hits.known[place]),
+                "known": bool(hits.known[number]),
                 "rank": hits.rank,
                 "documents": self.documents,
                 "seconds": round(seconds, 6),
-                "code": hits.codes[place].tobytes().hex() if hits.encoded[place] else None,
+                "code": hits.codes[number].tobytes().hex() if is_encoded else None,
                 "words": list(words.words),
                 "unknown": words.unknown,
                 "corrected": words.corrected,
-                "position": own if hits.encoded[place] else None,
-                "notes": hits.notes[place],
+                "position": query_position if is_encoded else None,
+                "notes": hits.notes[number],
                 "hits": listed,
             }
             yield as_json(answer)
@@ -440,6 +433,18 @@ class Service:
         return like if isinstance(like, int) else self.index.ids_of([str(like)])[0]
 
 
+def _collapsed(listed: list[dict[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Hits without near-copies of earlier ones, which go into the `copies` of these."""
+    originals = copies_among(texts)  # of each text, the number of the first that is like it
+    collapsed = []
+    for number, (listed_hit, original) in enumerate(zip(listed, originals, strict=True)):
+        if original == number:
+            collapsed.append(listed_hit)
+        else:
+            listed[original]["copies"].append(listed_hit)
+    return collapsed
+
+
 def _listed(stored: Stored) -> dict[str, Any]:
     return {"id": _plain(stored.id), "title": stored.title, "fields": stored.fields}
 
@@ -455,12 +460,12 @@ def _plain(identity: str | int) -> str | int:
     return identity if isinstance(identity, str) or abs(identity) <= _SAFE else str(identity)
 
 
-def _first(values: object, places: Mapping[str, int]) -> int:
-    """The place of the first value that has one, or -1."""
-    several = values if isinstance(values, list) else [values]
-    return next(
-        (places[value] for value in several if isinstance(value, str) and value in places), -1
-    )
+def _first_number(values: object, numbers: Mapping[str, int]) -> int:
+    """The number of the first value that has one, or -1."""
+    for value in values if isinstance(values, list) else [values]:
+        if isinstance(value, str) and value in numbers:
+            return numbers[value]
+    return -1
 
 
 def _missing(identity: object) -> RefusalError:

@@ -29,9 +29,8 @@ _AT_ONCE = 64  # requests that are answered together
 _SIZE_AT_ONCE = 100_000
 _log = getLogger(__name__)
 
-Work = Callable[
-    [Sequence[Any]], Sequence[Any]
-]  # an answer for each request; an exception is an answer, too
+# Gives an answer for each request; an exception is an answer, too.
+Work = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class _Job(NamedTuple):
@@ -120,12 +119,12 @@ class Worker:
 
     def _replace_dead_threads(self) -> None:
         """Start threads for those that ended although the server is not closing, and log it."""
-        for place, thread in enumerate(self._threads):
+        for number, thread in enumerate(self._threads):
             if thread.is_alive() or self._closing:
                 continue
             _log.error("a thread that answers requests has ended and is replaced")
             with suppress(RuntimeError):  # no more threads can be started; there may be others
-                self._threads[place] = self._new_thread()
+                self._threads[number] = self._new_thread()
 
     def _run(self) -> None:
         limit_cores(1)
