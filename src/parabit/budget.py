@@ -19,8 +19,8 @@ from parabit.errors import QueryError, TooSlowError
 LONGEST_QUERY = 100_000
 # Characters of an id. Ids of files are their paths, which systems limit to 4,096 bytes.
 LONGEST_ID = 4_096
-# Conditions of one search, values that they name, characters of a name or a value, and characters of
-# all of them. A page sends a handful; programs list what a user may see, at most a few hundred
+# Conditions of one search, values that they name, characters of a name or a value, and of all of
+# them together. A page sends a handful; programs list what a user may see, at most a few hundred
 # groups or ids.
 MOST_CONDITIONS = 32
 MOST_VALUES = 1_000

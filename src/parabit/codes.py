@@ -16,7 +16,10 @@ _BLOCK = 1 << 18
 
 
 def bytes_per_code(bits: int) -> int:
-    """How many bytes a code of so many bits takes.
+    """The size of a code in bytes.
+
+    Parameters:
+        bits: The length of the code.
 
     Example:
         >>> bytes_per_code(128), bytes_per_code(9)

@@ -77,11 +77,8 @@ _INDEX_NAMES = ("manifest.json", "lock")
 _MODEL_NAMES = ("config.json", "model.safetensors")
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of a file system without locks
 _NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}  # or without exchanges
-_NAME_CHANGED = {
-    errno.ENOENT,
-    errno.EEXIST,
-    errno.ENOTEMPTY,
-}  # what was there is gone, or the reverse
+# What had a name is gone, or the reverse.
+_NAME_CHANGED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY}
 
 
 @contextmanager
@@ -93,14 +90,13 @@ def whole_file(
     After an error or an interrupt the old file is still there and the new one is gone; what a kill
     leaves is removed by the next writer of the same name.
 
-    Parameters
-    ----------
-    path : the file. The folder it is in must exist, and must not be that of an index or a model.
-    durable : flush the file to disk before it gets its name, so that it is complete after a power
-        cut too.
-    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that
-        the file is a part of, and removes leftovers there itself.
-    inside : the file is a part of the index or the model in whose folder it is.
+    Parameters:
+        path: The file. The folder it is in must exist, and must not be that of an index or a model.
+        durable: Flush the file to disk before it gets its name, so that it is complete after a
+            power cut too.
+        locked: Hold a companion lock meanwhile. False is for who holds the lock of the folder that
+            the file is a part of, and removes leftovers there itself.
+        inside: The file is a part of the index or the model in whose folder it is.
 
     Example:
         >>> import tempfile
@@ -134,13 +130,12 @@ def whole_folder(
     After an error or an interrupt an old folder is still there and the new one is gone. A kill
     leaves the old one or the new one, and temporaries that the next writer of the name removes.
 
-    Parameters
-    ----------
-    path : the folder. The one it is in must exist, and must not be that of an index or a model.
-    replaces : whether an old folder may be replaced: a mistyped name must not cost anybody their
-        documents. None replaces nothing.
-    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that
-        this one is a part of, and removes leftovers there itself.
+    Parameters:
+        path: The folder. The one it is in must exist, and must not be that of an index or a model.
+        replaces: Whether an old folder may be replaced: a mistyped name must not cost anybody their
+            documents. None replaces nothing.
+        locked: Hold a companion lock meanwhile. False is for who holds the lock of the folder that
+            this one is a part of, and removes leftovers there itself.
     """
     if locked:
         _check_surroundings(path)
@@ -172,11 +167,10 @@ def parts_folder(partial: Path) -> Iterator[Path]:
 def folder_to_read(path: Path, is_kind: Replaces) -> Path:
     """Where the folder of this name is, also if a killed writer has set it aside.
 
-    Parameters
-    ----------
-    path : the folder's name.
-    is_kind : whether a folder is of the kind that is wanted; one that was set aside counts only if
-        it is.
+    Parameters:
+        path: The folder's name.
+        is_kind: Whether a folder is of the kind that is wanted; one that was set aside counts only
+            if it is.
     """
     if os.path.lexists(path):
         return path
@@ -194,16 +188,19 @@ def folder_to_read(path: Path, is_kind: Replaces) -> Path:
 def remove_leftovers(path: Path, replaces: Replaces | None = None) -> None:
     """Remove what killed writers of this name left; what a living one uses stays.
 
-    Parameters
-    ----------
-    path : the name that was written to.
-    replaces : whether an old folder may be replaced; None keeps old folders.
+    Parameters:
+        path: The name that was written to.
+        replaces: Whether an old folder may be replaced; None keeps old folders.
     """
     _remove_leftovers(path.parent, re.escape(path.name), replaces)
 
 
 def remove_leftover_checkpoints(folder: Path) -> None:
-    """Remove what killed writers of checkpoints left in a folder of them."""
+    """Remove what killed writers of checkpoints left in a folder of them.
+
+    Parameters:
+        folder: Where the checkpoints are.
+    """
     _remove_leftovers(folder, rf"{re.escape(CHECKPOINT)}\d+", None)
 
 
@@ -246,7 +243,10 @@ def sync(path: Path) -> None:
 def copy_folder(source: Path, target: Path, *, locked: bool = True) -> None:
     """Copy the files of a folder to a new one; links are refused, not followed.
 
-    Permissions are those of new files. `locked` is that of `whole_folder`.
+    Parameters:
+        source: The folder. It has no folders in it.
+        target: The new folder. Permissions are those of new files.
+        locked: As `whole_folder` has it.
     """
     with whole_folder(target, locked=locked) as partial:
         for file in source.iterdir():
@@ -555,12 +555,12 @@ def _release(names: _Names, lock: "BaseFileLock") -> None:
     if not lock.is_locked:
         return
     is_last = not any(map(os.path.lexists, names.all_but_lock))
-    if (
-        is_last and os.name != "nt"
-    ):  # removed while it is locked, so that nobody locks it in between
+    on_windows = os.name == "nt"  # which removes no file that is open
+    # Removed while it is locked, so that nobody locks it in between.
+    if is_last and not on_windows:
         remove(names.lock)
     lock.release()
-    if is_last and os.name == "nt":  # which removes no file that is open
+    if is_last and on_windows:
         remove(names.lock)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from parabit.storage import is_regular
 
+TensorForms = dict[str, tuple[str, tuple[int, ...]]]  # by name: the type, such as F32, and shape
+
 LARGEST_COUNT = 1 << 53  # up to here whole numbers are the same in JSON, in float64 and in int64
 _LONGEST_SHOWN = 60  # characters of a wrong value
 
@@ -30,7 +32,16 @@ class Rule:
 
 
 def whole(least: int = 0, most: int | None = LARGEST_COUNT) -> Rule:
-    """A whole number in a range; `most` of None is any."""
+    """A whole number in a range.
+
+    Parameters:
+        least: The smallest number.
+        most: The largest number; None if there is none.
+
+    Example:
+        >>> whole(1, 8).holds(8), whole(1, 8).holds(9), whole().must
+        (True, False, 'a whole number, at least 0 and at most 9,007,199,254,740,992')
+    """
 
     def holds(value: Any) -> bool:
         return type(value) is int and value >= least and (most is None or value <= most)
@@ -86,12 +97,11 @@ def check_object(
 ) -> None:
     """Raise `UnexpectedError` unless a value is an object with these names, each as its rule says.
 
-    Parameters
-    ----------
-    value : what JSON gave.
-    rules : what must hold for each name. No other names may be there.
-    where : the name of the object itself, for the error; empty for that of a whole file.
-    optional_names : which of the names may be missing.
+    Parameters:
+        value: What JSON gave.
+        rules: What must hold for each name; an object with another name is refused.
+        where: The name of the object itself, for the error; empty for that of a whole file.
+        optional_names: Which of the names may be missing.
 
     Example:
         >>> check_object({"bits": 128}, {"bits": whole(1, 1024)})
@@ -115,7 +125,14 @@ def check_object(
 
 
 def parse_object(content: bytes | str) -> dict[str, Any]:
-    """A JSON object, without what only some libraries read, such as NaN and deep nesting."""
+    """A JSON object, without what only some libraries read, such as NaN and deep nesting.
+
+    Parameters:
+        content: JSON, in UTF-8 if it is bytes.
+
+    Raises:
+        UnexpectedError: if it is not JSON, not an object, or has something that not all read.
+    """
     try:
         value = json.loads(content, parse_constant=_no_constant, parse_float=_finite)
         # Half of a surrogate pair, which JSON can escape, is no character: it could be neither
@@ -133,12 +150,17 @@ def parse_object(content: bytes | str) -> dict[str, Any]:
 
 
 def read_object(path: Path, most_bytes: int) -> dict[str, Any]:
-    """The JSON object in a file, which must be no link and not too large."""
+    """The JSON object in a file, checked as by `read_regular` and `parse_object`."""
     return parse_object(read_regular(path, most_bytes))
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
-    """The content of a file that is no link, no folder and no pipe, and of a bounded size."""
+    """The content of a file that is no link, no folder and no pipe.
+
+    Parameters:
+        path: The file.
+        most_bytes: The size above which it is an `UnexpectedError`.
+    """
     need_regular(path)
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
@@ -155,15 +177,38 @@ def need_regular(path: Path) -> None:
 
 
 def need_short_header(path: Path, most_bytes: int) -> None:
-    """Raise if the header of a safetensors file is too large: it becomes objects in memory."""
+    """Raise if the header of a safetensors file is too large: it becomes objects in memory.
+
+    Parameters:
+        path: The file.
+        most_bytes: The largest size of its header.
+    """
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
     if length > most_bytes:
         raise UnexpectedError(f"its header has {length:,} bytes, at most {most_bytes:,} are read")
 
 
+def tensor_forms(file: Any) -> TensorForms:
+    """The types and shapes of the tensors in a safetensors file, whose header alone is read.
+
+    Parameters:
+        file: What `safe_open` gives.
+    """
+    forms = {}
+    for name in file.keys():  # noqa: SIM118
+        header = file.get_slice(name)
+        forms[name] = (header.get_dtype(), tuple(header.get_shape()))
+    return forms
+
+
 def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
-    """A wrong value as an error shows it, on one line and not too long."""
+    """A wrong value as an error shows it, on one line and not too long.
+
+    Parameters:
+        value: What was read, or an error whose text is shown.
+        longest: How many characters are shown; "…" stands for the others.
+    """
     described = str(value) if isinstance(value, Exception) else _described(value)
     line = "".join(character if character.isprintable() else "?" for character in described)
     if len(line) > longest:

@@ -294,7 +294,7 @@ class _Complaints(logging.Handler):
 
 @contextmanager
 def _log_as_lines() -> Iterator[None]:
-    """Print what the library logs like warnings: Python would not escape what acts on a terminal."""
+    """Print what the library logs like warnings, so that nothing in it acts on a terminal."""
     logger = logging.getLogger("parabit")
     complaints = _Complaints(logging.WARNING)
     logger.addHandler(complaints)

@@ -72,7 +72,7 @@ def complain(message: str) -> None:
 def visible(text: str, lines: bool = False) -> str:
     r"""A text in which nothing acts on a terminal: what would is escaped, as \x1b, \n or \u202e.
 
-    Args:
+    Parameters:
         text: Anything that comes from documents, files, their names, or from the command line.
         lines: Whether line breaks stay as they are.
 
@@ -117,7 +117,7 @@ def read_input() -> str:
 def read_ids(ended_by_nul: bool) -> list[str]:
     """The ids on standard input, as `write_ids` writes them; empty ones do not count.
 
-    Args:
+    Parameters:
         ended_by_nul: Whether each id ends with NUL; otherwise each is a line.
     """
     if ended_by_nul:
@@ -131,7 +131,7 @@ def read_ids(ended_by_nul: bool) -> list[str]:
 def write_ids(ids: Sequence[str], ended_by_nul: bool) -> None:
     """Write ids for another command to standard output, always in UTF-8.
 
-    Args:
+    Parameters:
         ids: Ids of documents. On a terminal what would act on it is escaped.
         ended_by_nul: Whether each id ends with NUL; otherwise each is a line.
 

@@ -139,7 +139,7 @@ def _is_local(host: str) -> bool:
 
 
 def _check_access(host: str, token: str | None, no_token: bool) -> None:
-    """Raise unless it is clear who may use the server: this machine, who has a token, or everybody."""
+    """Raise unless it is clear who is let in: this machine, who has a token, or everybody."""
     if token is not None and (
         not token or not token.isascii() or not token.isprintable() or " " in token
     ):
@@ -200,7 +200,7 @@ def mcp(index: IndexFolder) -> None:
 
 
 def _clean_standard_input() -> None:
-    """Have a thread clean what an assistant sends: the SDK would not answer what is no JSON to it."""
+    """Have a thread clean what an assistant sends: some of it the SDK would not answer."""
     real_input = os.fdopen(os.dup(0), "rb")
     reading_end, writing_end = os.pipe()
     os.dup2(reading_end, 0)

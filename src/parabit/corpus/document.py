@@ -27,8 +27,8 @@ _YEAR_10000 = datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 24 * 3600
 # JSON with, stops at 128, pydantic reads 200 and writes 254, jq reads 256; an answer of the server
 # puts a field four levels deeper.
 DEEPEST = 100
-# Bytes of an id. A path has at most 4,096, and 16,384 if each of them is written out as \xff. Milvus
-# takes 65,535.
+# Bytes of an id. A path has at most 4,096, and 16,384 if each of them is written out as \xff.
+# Milvus takes 65,535.
 LONGEST_ID = 20_000
 # Bits of a whole number: a little less than the 4,300 decimal digits that Python reads.
 _LONGEST_NUMBER = 14_000
@@ -106,7 +106,7 @@ def checked(document: Document) -> Document:
     Halves of surrogate pairs, which are no characters, become U+FFFD, as in browsers and jq: in the
     text, the labels, and the names and values of fields.
 
-    Args:
+    Parameters:
         document: Its id and text are strings.
 
     Returns:
@@ -132,6 +132,9 @@ def checked(document: Document) -> Document:
 def check_id(identity: str) -> None:
     """Raise RefusedError for an id that cannot be written on one line, or that is too long.
 
+    Parameters:
+        identity: The id.
+
     Example:
         >>> check_id("notes/space station.txt")
     """
@@ -144,16 +147,16 @@ def check_id(identity: str) -> None:
     if identity.isprintable():  # as most ids are; the others may only have a no-break space
         return
     for kind, pattern in (("control character", CONTROLS), ("half of a surrogate pair", _HALVES)):
-        wrong = pattern.search(identity)
-        if wrong is not None:
-            around = identity[max(0, wrong.start() - 20) : wrong.end() + 20]
-            raise RefusedError(f"{kind} in the id: {around!r}", hint="give it an id without any")
+        match = pattern.search(identity)
+        if match is not None:
+            excerpt = identity[max(0, match.start() - 20) : match.end() + 20]
+            raise RefusedError(f"{kind} in the id: {excerpt!r}", hint="give it an id without any")
 
 
 def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     r"""Fields as they can be stored: the same object if there was nothing to replace.
 
-    Args:
+    Parameters:
         fields: Names and values. What is no JSON is left to the store, which refuses it.
 
     Raises:
@@ -178,7 +181,7 @@ def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def clean_value(value: Any, depth: int = 0) -> Any:
     r"""A value of a field as it can be stored: the same object if there was nothing to replace.
 
-    Args:
+    Parameters:
         value: Any value; in what JSON does not have nothing is looked for.
         depth: How many lists and objects it lies in.
 
@@ -222,8 +225,9 @@ def _clean_items(items: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
         clean = clean_value(value, depth)
         if clean is not value:
             changed[name] = clean
-    cleaned = {**items, **changed} if changed else items
-    return cleaned if _are_ascii(items) else _with_clean_names(cleaned)
+    if changed:
+        items = {**items, **changed}
+    return items if _are_ascii(items) else _with_clean_names(items)
 
 
 def _are_ascii(values: Iterable[Any]) -> bool:
@@ -378,9 +382,9 @@ class PythonCorpus(Corpus):
     def __iter__(self) -> Iterator[Document]:
         self._read = 0
         notes = self.notes = Tally()
-        for position, given in enumerate(self._documents):
+        for position, item in enumerate(self._documents):
             self._read = position + 1
-            document = _document_at(position, given)
+            document = _document_at(position, item)
             text = without_halves(document.text)
             if text is not document.text:
                 document = replace(document, text=text)

@@ -28,9 +28,8 @@ _EMPTY_ELEMENT = re.compile(
     r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I
 )
 _TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
-_RAW = frozenset(
-    ("script", "style", "iframe", "noembed", "noframes")
-)  # never shown, and no markup in them
+# Never shown, and no markup in them.
+_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes"))
 # For other browsers and other devices.
 _FALLBACK = re.compile(r"(</?)(?:noscript|object|canvas|audio|video|datalist)\b", re.I)
 _BLOCKS = (
@@ -41,14 +40,13 @@ _BLOCKS = (
 _GAPS = dict.fromkeys(_BLOCKS.split(), "\n") | {"td": " ", "th": " "}
 _PREFORMATTED = frozenset(("pre", "textarea", "listing", "xmp"))
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
-_INVISIBLE = re.compile(
-    "[\u00ad\u200b\u2060\ufeff]"
-)  # soft hyphens and the like, which would split words
+# Soft hyphens and the like, which would split words.
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
 # The encodings that browsers know, by Python's names. Python has others, which are none of text, or
 # decode only whole files, or a page in UTF-7 that no browser would show so.
-_OF_PAGES = (
+_PAGE_ENCODINGS = (
     "big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 cp874 "
     "cp932 cp949 euc_jp euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-10 iso8859-11 iso8859-13 "
     "iso8859-14 iso8859-15 iso8859-16 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 "
@@ -65,10 +63,19 @@ class Page(NamedTuple):
 
 
 def from_html(content: bytes, encoding: str | None = None) -> Page:
-    """The visible text of a page: its title first, then one line per block.
+    r"""The visible text of a page: its title first, then one line per block.
 
-    The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
-    any, UTF-8 or, where that does not fit, Windows-1252. The note says if bytes do not fit.
+    The encoding is that of the byte order mark, else the one that the page declares, else the given
+    one; without any, UTF-8 or, where that does not fit, Windows-1252. The note says if bytes do not
+    fit.
+
+    Parameters:
+        content: The page.
+        encoding: The encoding if the page does not name one.
+
+    Example:
+        >>> from_html(b"<title>Hubble</title><p>It was repaired.").text
+        'Hubble\nIt was repaired.'
     """
     marks = {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}
     known = next((name for mark, name in marks.items() if content.startswith(mark)), None)
@@ -94,7 +101,7 @@ def _encoding(declared: bytes) -> str | None:
     if name in ("iso8859-1", "ascii"):
         # Pages that declare Latin-1 or ASCII mean Windows-1252, and browsers read them so.
         return "cp1252"
-    return name if name in _OF_PAGES.split() else None
+    return name if name in _PAGE_ENCODINGS.split() else None
 
 
 def _visible(html: str) -> tuple[str, str | None]:
@@ -161,14 +168,25 @@ _UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
 
 
 def from_markdown(text: str) -> Page:
-    """The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter."""
+    r"""The text of a Markdown document: code, link texts and table cells.
+
+    Marks, addresses and front matter are left out.
+
+    Parameters:
+        text: The document.
+
+    Example:
+        >>> from_markdown("# Hubble\n\nIt was *repaired*.").text
+        'Hubble\n\nIt was repaired.'
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     title = None
-    start = _FRONT_START.match(text)
-    end = _FRONT_ENDS[start[1]].search(text, start.end()) if start else None
-    if start and end:
-        title = _front_title(text[start.end() : end.start()])
-        text = text[end.end() + 1 :]
+    front_start = _FRONT_START.match(text)
+    if front_start:
+        front_end = _FRONT_ENDS[front_start[1]].search(text, front_start.end())
+        if front_end:
+            title = _front_title(text[front_start.end() : front_end.start()])
+            text = text[front_end.end() + 1 :]
     parts: list[str] = []
     tokens = _MARKDOWN.parse(text)
     for place, token in enumerate(tokens):
@@ -215,49 +233,51 @@ def _front_title(front_matter: str) -> str | None:
 
 
 def _inline_text(tokens: Sequence[Token]) -> str:
-    parts: list[str] = []
-    never_closed = set[str]()  # so that no tag is looked for again and again
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        place += 1
+    texts: list[str] = []
+    unclosed_tags = set[str]()  # so that no end is searched again and again
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
         match token.type:
             case "text":
-                parts.append(_without_extensions(token.content))
+                texts.append(_without_extensions(token.content))
             case "code_inline":
-                parts.append(token.content)
+                texts.append(token.content)
             case "softbreak" | "hardbreak":
-                parts.append("\n")
+                texts.append("\n")
             case "image":
-                parts.append(_inline_text(token.children or []))
+                texts.append(_inline_text(token.children or []))
             case "link_open" if token.markup == "autolink":
-                place += 1  # its text is the address
+                position += 1  # its text is the address
             case "html_inline":
-                if unseen := _UNSEEN_TAG.match(token.content):
-                    tag = unseen[1].lower()
-                    if tag not in never_closed:
-                        end = _end_of(tag, tokens, place)
-                        if end is None:
-                            never_closed.add(tag)
-                        else:
-                            place = end
-                elif found := _TAG.match(token.content):
-                    parts.append(_GAPS.get(found[2].lower(), ""))
-    return "".join(parts)
+                unseen = _UNSEEN_TAG.match(token.content)
+                tag = _TAG.match(token.content)
+                if unseen:
+                    name = unseen[1].lower()
+                    end = None if name in unclosed_tags else _end_of(name, tokens, position)
+                    if end is None:
+                        unclosed_tags.add(name)
+                    else:
+                        position = end
+                elif tag:
+                    texts.append(_GAPS.get(tag[2].lower(), ""))
+    return "".join(texts)
 
 
 def _without_extensions(text: str) -> str:
+    """A text without what extensions of Markdown mean by marks."""
     for pattern, instead in _EXTENSIONS:
         text = pattern.sub(instead, text)
     return text
 
 
 def _end_of(tag: str, tokens: Sequence[Token], start: int) -> int | None:
-    """Where a tag is closed, from a token on."""
+    """The first token at `start` or after it that closes a tag; None if there is none."""
     closing = f"</{tag}"
-    for place in range(start, len(tokens)):
-        if tokens[place].content[: len(closing)].lower() == closing:
-            return place
+    for position in range(start, len(tokens)):
+        if tokens[position].content[: len(closing)].lower() == closing:
+            return position
     return None
 
 
@@ -267,6 +287,11 @@ logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warning
 
 def from_pdf(stream: BinaryIO, name: str, limits: ReadLimits | None = None) -> Page:
     """The text of all pages of a PDF file.
+
+    Parameters:
+        stream: The file.
+        name: Its name, for errors.
+        limits: How many pages and how much text it may have; by default those of `ReadLimits`.
 
     Raises:
         UnreadableError: if it is encrypted, damaged, over a limit, or has only pictures.

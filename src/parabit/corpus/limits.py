@@ -20,7 +20,7 @@ class ReadLimits:
     measured on pages, Markdown files and PDFs of up to 67 MB, a parser takes up to 2 seconds and 40
     MB of memory for each MB of a file.
 
-    Args:
+    Parameters:
         seconds: Processor time that the parser of HTML, Markdown or PDF may take for each MB of a
             file, and for a file of less than 1 MB; also for each batch of rows of a Parquet file. A
             parser that waits, for example for a disk, may take ten times as long by the clock.
@@ -85,18 +85,19 @@ class ReadLimits:
             50000
             >>> del os.environ["PARABIT_LIMITS"]
         """
-        given = os.environ.get(VARIABLE, "")
+        assignments = os.environ.get(VARIABLE, "").replace(",", " ").split()
         names = [field.name for field in fields(cls)]
         changes: dict[str, float] = {}
-        for change in given.replace(",", " ").split():
-            name, _, value = change.partition("=")
+        for assignment in assignments:
+            name, _, value = assignment.partition("=")
+            number: float | None
             try:
                 number = float(value)
             except ValueError:
-                name = ""
-            if name not in names:
+                number = None
+            if number is None or name not in names:
                 raise CorpusError(
-                    f"{VARIABLE} has {change!r}",
+                    f"{VARIABLE} has {assignment!r}",
                     hint=f"write for example seconds=60; the limits are {', '.join(names)}",
                 )
             changes[name] = int(number) if number.is_integer() else number

@@ -47,9 +47,8 @@ _DAMAGE = (
     zipfile.BadZipFile,
     gzip.BadGzipFile,
 )
-_ADDRESS = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)"
-)  # two letters before the colon: C:/ is a path
+# Two letters before the colon: C:/ is a path.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
 STANDARD_INPUT = ("-", "/dev/stdin")
 _BLOCK = 1 << 17  # bytes that are decompressed at a time
 
@@ -70,7 +69,15 @@ class UnreadableError(CorpusError):
 def over_limit(
     name: str, what: str, limits: ReadLimits, limit: str, line: int | None = None
 ) -> UnreadableError:
-    """The error of a file, or of a record in it, that costs more than it may."""
+    """The error of a file, or of a record in it, that costs more than it may.
+
+    Parameters:
+        name: The file.
+        what: What there is too much of.
+        limits: The limits that the file was read with.
+        limit: The name of the one that it is over.
+        line: Of the record.
+    """
     setting = f"{VARIABLE}={limit}=…"
     hint = f"if you trust the file, raise the limit with {setting} or ReadOptions(limits=…)"
     return UnreadableError(name, f"over a limit: {what} ({limits.said(limit)})", hint, line)
@@ -116,7 +123,7 @@ class Source:
     def open(self, limits: ReadLimits | None = None) -> Iterator[BinaryIO]:
         """Open for reading, decompressed; damage found while reading becomes UnreadableError.
 
-        Args:
+        Parameters:
             limits: What the file may cost, if it is a stranger's.
 
         Raises:
@@ -132,10 +139,9 @@ class Source:
                         yield cast(BinaryIO, buffered)
         except (*_DAMAGE, OSError) as problem:
             if isinstance(problem, _DAMAGE) or (type(problem) is OSError and problem.errno is None):
+                reason = f"damaged or cut off: {problem}"
                 hint = "copy or download the file again"
-                raise UnreadableError(
-                    self.name, f"damaged or cut off: {problem}", hint
-                ) from problem
+                raise UnreadableError(self.name, reason, hint) from problem
             if is_disk_full(problem):  # the disk for temporary files
                 raise
             raise UnreadableError(
@@ -146,7 +152,13 @@ class Source:
 
     @contextmanager
     def on_disk(self, limits: ReadLimits | None = None) -> Iterator[Path]:
-        """The decompressed content as a file: a copy if it is compressed or remote, or if its path is not UTF-8."""
+        """The decompressed content as a file.
+
+        It is a copy if the file is compressed or remote, or if its path is not UTF-8.
+
+        Parameters:
+            limits: What the file may cost, if it is a stranger's.
+        """
         with self.open(limits) as stream:
             is_utf_8 = without_halves(self.location) == self.location
             if stream is self.raw and self.local and is_utf_8:
@@ -162,7 +174,7 @@ class Source:
 
 
 def _open_file(path: str, flags: int) -> int:
-    """Open a regular file; what else has come to its place, such as a pipe, could block for ever."""
+    """Open a regular file; what else has come to its place, such as a pipe, could block."""
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -343,11 +355,11 @@ def is_disk_full(problem: OSError) -> bool:
     return problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def is_endless_device(about: os.stat_result) -> bool:
+def is_endless_device(status: os.stat_result) -> bool:
     """Whether something is a device such as /dev/zero or a disk; /dev/null is one that is empty."""
-    if stat.S_ISCHR(about.st_mode):
-        return about.st_rdev != Path(os.devnull).stat().st_rdev
-    return stat.S_ISBLK(about.st_mode)
+    if stat.S_ISCHR(status.st_mode):
+        return status.st_rdev != Path(os.devnull).stat().st_rdev
+    return stat.S_ISBLK(status.st_mode)
 
 
 def why(problem: OSError) -> str:
@@ -376,9 +388,9 @@ class _BoundedExpansion(io.RawIOBase):
         self._stream = stream
         self._name = name
         self._limits = limits
-        place = raw.tell()
+        position = raw.tell()
         size = raw.seek(0, os.SEEK_END)
-        raw.seek(place)
+        raw.seek(position)
         self._bytes_left = max(limits.document_bytes, size * limits.expansion) + 1
 
     def readable(self) -> bool:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from parabit.codes import check_codes, unpack
+from parabit.codes import bytes_per_code, check_codes, unpack
 from parabit.errors import CodesError, need
 from parabit.index.backends.flat import Flat
 from parabit.index.store import MAP, Id
+from parabit.index.store.manifest import MOST_BITS
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 from parabit.untrusted import (
@@ -22,6 +23,7 @@ from parabit.untrusted import (
     need_regular,
     need_short_header,
     parse_object,
+    tensor_forms,
     whole,
 )
 
@@ -35,14 +37,13 @@ _WORTH = 0.2  # the share of documents that may have come or gone before it is d
 _ROUNDS = (250, 500)  # with attraction exaggerated, and without: t-SNE's usual ones
 _REPORTED_EVERY = 25  # rounds
 _MOST_HEADER = 16 << 20  # bytes of a map's file that hold ids: of 20,000 points, 800 bytes each
-_MOST_BITS = 1 << 16  # as many as a model has
 _ID = Rule(lambda value: type(value) in (str, int), "a string or a whole number")
 _RULES = {
     "ids": Rule(
         lambda value: isinstance(value, list) and len(value) >= 1 and all(map(_ID.holds, value)),
         f"a list, and each item {_ID.must}",
     ),
-    "bits": whole(1, _MOST_BITS),
+    "bits": whole(1, MOST_BITS),
     "documents": whole(),
 }
 
@@ -73,20 +74,19 @@ class Map(NamedTuple):
 
     @classmethod
     def load(cls, path: Path) -> "Map | None":
-        """Read it; None if there is none, or none that this version can read: it can always be drawn again."""
+        """Read it; None if there is none that this version can read, as it can be drawn again."""
         try:
             need_regular(path)
             need_short_header(path, _MOST_HEADER)
             with safe_open(path, framework="numpy") as file:
                 meta = parse_object((file.metadata() or {}).get("map", ""))
                 check_object(meta, _RULES)
-                points, width = len(meta["ids"]), -(-meta["bits"] // 8)
-                expected = {"codes": ("U8", [points, width]), "points": ("U16", [points, 2])}
-                headers = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-                if expected != {
-                    name: (header.get_dtype(), list(header.get_shape()))
-                    for name, header in headers.items()
-                }:
+                points = len(meta["ids"])
+                expected_forms = {
+                    "codes": ("U8", (points, bytes_per_code(meta["bits"]))),
+                    "points": ("U16", (points, 2)),
+                }
+                if tensor_forms(file) != expected_forms:
                     return None
                 codes = file.get_tensor("codes")
                 check_codes(codes, meta["bits"])

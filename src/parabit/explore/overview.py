@@ -31,9 +31,8 @@ _MOST_FIELDS = 200
 _LONGEST_VALUE = 200  # characters of a value that is offered as a choice
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
 _LISTED = 500  # values that are listed, the most frequent first
-_BEGINNING = (
-    200  # characters of a text in which phrases are looked for: what it is about is said first
-)
+# Characters of a text in which phrases are looked for: what it is about is said first.
+_BEGINNING = 200
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
 _FIRST_SECOND = datetime.min.replace(tzinfo=UTC).timestamp()
 _LAST_SECOND = datetime.max.replace(tzinfo=UTC, microsecond=0).timestamp()
@@ -45,12 +44,10 @@ class Field:
     """A field of the documents: what its values are, and which there are."""
 
     name: str
-    kind: Literal[
-        "choice", "string", "number", "date", "boolean"
-    ]  # a choice is of few strings, or lists of them
-    values: list[
-        tuple[Any, int]
-    ]  # of choices and booleans, with the number of documents, the most frequent first
+    # A choice is of few strings, or lists of them.
+    kind: Literal["choice", "string", "number", "date", "boolean"]
+    # Of choices and booleans, with the number of documents, the most frequent first.
+    values: list[tuple[Any, int]]
     complete: bool  # whether all values are surely listed; of a large collection a sample is read
     least: float | str | None = None  # of numbers and dates
     most: float | str | None = None
@@ -103,14 +100,14 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool)
     if not items or any(isinstance(item, list | dict) for item in items):
         return None
     if None not in numbers and (all(strings) or not any(strings)):  # truth is no number
-        every = _numbers(snapshot, name)
-        every = (
-            np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
-        )
-        ends = float(np.nanmin(every)), float(np.nanmax(every))
+        all_numbers = _numbers(snapshot, name)
+        if all_numbers is None or np.isnan(all_numbers).all():
+            all_numbers = np.array(numbers, dtype=np.float64)
+        least = float(np.nanmin(all_numbers))
+        most = float(np.nanmax(all_numbers))
         if not all(strings):
-            return Field(name, "number", [], True, *ends)
-        return Field(name, "date", [], True, _day(ends[0]), _day(ends[1]))
+            return Field(name, "number", [], True, least, most)
+        return Field(name, "date", [], True, _day(least), _day(most))
     sampled = Counter(items)
     is_boolean = all(isinstance(item, bool) for item in items)
     several = any(isinstance(value, list) for value in values)
@@ -118,17 +115,18 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any], is_whole: bool)
     if not is_boolean and not (all(strings) and (several or name == "labels" or few)):
         return Field(name, "string", [], False)
     short = [value for value in sampled if len(str(value)) <= _LONGEST_VALUE]
-    first = sorted(short, key=lambda value: (-sampled[value], value))[:_LISTED]
-    counts = sampled if is_whole else {value: snapshot.count(name, value) for value in first}
-    listed = [(value, counts[value]) for value in sorted(first, key=lambda value: -counts[value])]
+    frequent = sorted(short, key=lambda value: (-sampled[value], value))[:_LISTED]
+    counts = sampled if is_whole else {value: snapshot.count(name, value) for value in frequent}
+    frequent.sort(key=lambda value: -counts[value])
+    listed = [(value, counts[value]) for value in frequent]
     if is_boolean:
         return Field(name, "boolean", listed, True)
     # If each document has one value, and all have one that is listed, there is no other.
     single = not any(isinstance(value, list) and len(value) > 1 for value in values)
-    complete = len(listed) == len(sampled)
-    if not is_whole:
-        complete = single and sum(dict(listed).values()) == snapshot.documents
-    return Field(name, "choice", listed, complete)
+    is_complete = single and sum(dict(listed).values()) == snapshot.documents
+    if is_whole:
+        is_complete = len(listed) == len(sampled)
+    return Field(name, "choice", listed, is_complete)
 
 
 def _day(seconds: float) -> str:
@@ -170,27 +168,24 @@ def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
     rows = snapshot.sample(_LOOKED_AT)
     beginnings = [searchable(fields)[:_BEGINNING] for fields in _read(snapshot, rows)]
     bits = unpack(snapshot.codes(rows[: len(beginnings)]), snapshot.bits)
-    for place, beginning in enumerate(beginnings):
-        parts = _PARTS.findall(beginning)
-        parts = [
-            part if part.isalpha() and part == part.lower() and len(part) > 2 else ""
-            for part in parts
+    for number, beginning in enumerate(beginnings):
+        tokens = [
+            token if token.isalpha() and token == token.lower() and len(token) > 2 else ""
+            for token in _PARTS.findall(beginning)
         ]
-        parts = ["" if part in stop else part for part in parts]
-        words.update({*parts})
-        for pair in {pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]}:
-            having[pair].append(place)
+        tokens = ["" if token in stop else token for token in tokens]
+        words.update({*tokens})
+        for pair in {pair for pair in pairwise(tokens) if all(pair) and pair[0] != pair[1]}:
+            having[pair].append(number)
     # What many texts have belongs to their form; in a small collection that cannot be said.
-    least, most = (
-        max(3, len(beginnings) // 500),
-        len(beginnings) * (1 if len(beginnings) < 200 else _COMMON),
-    )
+    is_small = len(beginnings) < 200
+    least = max(3, len(beginnings) // 500)
+    most = len(beginnings) * (1 if is_small else _COMMON)
 
     def worth(pair: tuple[str, str]) -> float:
         number, ones = len(having[pair]), bits[having[pair]].mean(axis=0)
-        apart = (
-            float((2 * ones * (1 - ones)).mean()) * number / (number - 1)
-        )  # of the bits of two of the documents
+        # Of the bits of two of the documents.
+        apart = float((2 * ones * (1 - ones)).mean()) * number / (number - 1)
         information = math.log(number * len(beginnings) / (words[pair[0]] * words[pair[1]]))
         return number * information * max(1 - 2 * apart, 0)
 

@@ -1,9 +1,9 @@
 """What config.json of a model must be: checked once, where it is read and where it is written."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from parabit.choices import PRESETS, SOLVERS
 from parabit.errors import ParabitError
@@ -24,10 +24,11 @@ from parabit.untrusted import (
     whole,
 )
 
+T = TypeVar("T")
+
 FORMAT = 1
-MOST_BYTES = (
-    8 << 20
-)  # a model with 100,000 stop words has 2 MB; as objects JSON takes 10 times as much
+# A model with 100,000 stop words has 2 MB; as objects JSON takes 10 times as much.
+MOST_BYTES = 8 << 20
 
 _SIZE = whole(1, LARGEST)
 _COUNT = whole(0)
@@ -88,28 +89,39 @@ _MOST_DRAWN = 1 << 25
 
 
 def is_newer(config: Mapping[str, Any]) -> bool:
-    """Whether a model was written by a version of parabit that this one does not know."""
+    """Whether a model was written by a version of parabit that this one does not know.
+
+    Parameters:
+        config: Its config.json, not checked yet.
+    """
     number = config.get("format")
     return _FORMAT.holds(number) and isinstance(number, int) and number > FORMAT
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raise `UnexpectedError` unless a config.json has what a model needs, and no more."""
+    """Raise `UnexpectedError` unless a config.json has what a model needs, and no more.
+
+    Parameters:
+        config: The object in config.json.
+    """
     content = dict(config)
     solver = content.get("solver")
-    allowed = {name: rule for name, rule in _RULES.items() if name != "network"}
-    check_object(content, _RULES if solver == "network" else allowed, "", ("parameters",))
+    rules = dict(_RULES)
+    if solver != "network":
+        del rules["network"]
+    check_object(content, rules, optional_names=("parameters",))
     bits, dim, levels = content["bits"], content["dim"], content["levels"]
     size = dim if bits is None else bits
     if sum(levels) != size:
         raise UnexpectedError(f"levels add up to {sum(levels):,}, not to {size:,}")
-    check_object(content["training"], _TRAINING, "training", ("history",))
+    check_object(content["training"], _TRAINING, "training", optional_names=("history",))
     for epoch in content["training"].get("history", ()):
         check_object(epoch, {"loss": NUMBER}, "training.history")
     if "parameters" in content:
         check_object(content["parameters"], _PARAMETERS, "parameters")
         if content["parameters"]["tokenizer"] is not None:
-            _made("parameters.tokenizer", Tokenizer.from_config, content["parameters"]["tokenizer"])
+            tokenizer = content["parameters"]["tokenizer"]
+            _make_checked("parameters.tokenizer", Tokenizer.from_config, tokenizer)
     if solver == "network":
         _check_network(content["network"], bits, dim)
 
@@ -120,20 +132,19 @@ def _check_network(network: Any, bits: int | None, dim: int) -> None:
         # What each value must be is checked by the classes themselves.
         names = {field.name: Rule(lambda _: True, "") for field in fields(kind)}
         check_object(network[name], names, f"network.{name}")
-    shape: Shape = _made("network.shape", lambda given: Shape(**given), network["shape"])
-    recipe: Recipe = _made("network.recipe", lambda given: Recipe(**given), network["recipe"])
+    shape = _make_checked("network.shape", lambda values: Shape(**values), network["shape"])
+    recipe = _make_checked("network.recipe", lambda values: Recipe(**values), network["recipe"])
     if (shape.bits, shape.dim) != (bits, dim):
         raise UnexpectedError("network.shape is not that of these bits and dim")
     if recipe.samples * recipe.inference_rounds > _MOST_DRAWN:
         drawn = f"{recipe.samples:,} samples in {recipe.inference_rounds:,} inference_rounds"
-        raise UnexpectedError(
-            f"network.recipe has {drawn}, together at most {_MOST_DRAWN:,} are drawn"
-        )
+        problem = f"network.recipe has {drawn}, together at most {_MOST_DRAWN:,} are drawn"
+        raise UnexpectedError(problem)
 
 
-def _made(where: str, make: Any, given: Any) -> Any:
-    """What is made of a part of the config; an error of its own says where it was."""
+def _make_checked(name: str, make: Callable[[Any], T], values: Any) -> T:
+    """What is made of a part of the config, whose name an error says."""
     try:
-        return make(given)
+        return make(values)
     except ParabitError as problem:
-        raise UnexpectedError(f"{where}: {shown(problem, 200)}") from problem
+        raise UnexpectedError(f"{name}: {shown(problem, 200)}") from problem

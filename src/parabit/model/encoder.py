@@ -29,7 +29,14 @@ from parabit.progress import Progress, Report, silent
 from parabit.storage import folder_to_read, whole_folder
 from parabit.text import Bags, Vocabulary, make_bags
 from parabit.text.bags import FEW, NewerVocabularyError, inverse_frequencies, tf_idf_weights
-from parabit.untrusted import UnexpectedError, need_regular, need_short_header, read_object
+from parabit.untrusted import (
+    TensorForms,
+    UnexpectedError,
+    need_regular,
+    need_short_header,
+    read_object,
+    tensor_forms,
+)
 
 CONFIG, TENSORS, VOCABULARY, CARD = (
     "config.json",
@@ -39,15 +46,13 @@ CONFIG, TENSORS, VOCABULARY, CARD = (
 )
 _NAMES = {CONFIG, TENSORS, VOCABULARY, CARD}
 _MOST_HEADER = 1 << 20  # bytes of the tensors' header; a few hundred are usual
-_LARGEST_NUMBER = (
-    1e9  # of weights, far above what learning gives; sums of a million squares still fit a float32
-)
+# Of weights: far above what learning gives, and sums of a million squares still fit a float32.
+_LARGEST_NUMBER = 1e9
 _AGAIN = "train the model again, or restore it from a copy"
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
 
 Tensors = dict[str, NDArray[Any]]
-_Forms = dict[str, tuple[str, tuple[int, ...]]]  # of tensors: type and shape, by name
 
 
 class Inferred(NamedTuple):
@@ -295,8 +300,14 @@ def save_model(
 ) -> None:
     """Write a model folder, complete or not at all.
 
-    Only an old model is replaced, and only with `overwrite`. `locked=False` is for a model that is
-    a part of an index, for who holds the lock of that index.
+    Parameters:
+        encoder: The model.
+        folder: Where it is written.
+        overwrite: Whether an old model in this folder is replaced; nothing else ever is.
+        locked: False for a model that is a part of an index, whose lock the caller holds.
+
+    Raises:
+        ModelError: if it could not be read again.
     """
     config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
     content = json.dumps(config, indent=2) + "\n"
@@ -325,26 +336,30 @@ def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     The model may be a stranger's. So links are not followed, config.json is checked by rules, the
     types and shapes of arrays are compared with it before they are read, and numbers are checked
     that others are found by.
+
+    Parameters:
+        folder: What `save_model` wrote.
+        device: Where a network calculates.
     """
     folder = folder_to_read(folder, is_model)
     config = _read_config(folder)
     training = config["training"]
-    shapes = _shapes(config, training["words"] + training["bigrams"])
+    possible_forms = _possible_forms(config, training["words"] + training["bigrams"])
     with _explained(folder / TENSORS):
         need_regular(folder / TENSORS)
         need_short_header(folder / TENSORS, _MOST_HEADER)
         with safe_open(folder / TENSORS, framework="numpy") as file:
-            if not _fits(file, shapes):
+            if tensor_forms(file) not in possible_forms:
                 raise ModelError(f"the files in {folder} are not those of one model", hint=_AGAIN)
-            tensors = {name: file.get_tensor(name) for name in shapes[0]}
+            tensors = {name: file.get_tensor(name) for name in possible_forms[0]}
         _check_numbers(tensors, config["solver"])
     with _explained(folder / VOCABULARY):
         need_regular(folder / VOCABULARY)
         vocabulary = Vocabulary.load(folder / VOCABULARY)
+    fingerprint = config.pop("vocabulary")
     sizes = (len(vocabulary.words), len(vocabulary.bigrams))
-    if sizes != (training["words"], training["bigrams"]) or vocabulary.fingerprint != config.pop(
-        "vocabulary"
-    ):
+    has_sizes = sizes == (training["words"], training["bigrams"])
+    if not has_sizes or vocabulary.fingerprint != fingerprint:
         raise ModelError(f"the files in {folder} are not those of one model", hint=_AGAIN)
     if config["solver"] == "network":
         with _explained(folder / CONFIG):
@@ -358,9 +373,11 @@ def _read_config(folder: Path) -> dict[str, Any]:
     """The checked config.json of a model, without its format."""
     path = folder / CONFIG
     if not os.path.lexists(path):
-        if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
+        models_inside = sorted(folder.glob(f"model-*/{CONFIG}"))
+        if models_inside:
             raise ModelError(
-                f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}"
+                f"{folder} is an index, not a model",
+                hint=f"its model is {models_inside[0].parent}",
             )
         hint = folder_like(folder) or "make one with `parabit train CORPUS -o FOLDER`"
         raise ModelError(f"no model in {folder}", hint)
@@ -375,8 +392,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _shapes(config: Mapping[str, Any], features: int) -> list[_Forms]:
-    """The types and shapes that the tensors of a model must have; several answers may do."""
+def _possible_forms(config: Mapping[str, Any], features: int) -> list[TensorForms]:
+    """The types and shapes that the tensors of a model may have, all with the same names."""
     if config["solver"] == "network":
         tensors = Shape(**config["network"]["shape"]).tensors(features)
         return [{name: ("F32", shape) for name, shape in tensors.items()}]
@@ -392,15 +409,6 @@ def _shapes(config: Mapping[str, Any], features: int) -> list[_Forms]:
         }
         for width in widths
     ]
-
-
-def _fits(file: Any, answers: list[_Forms]) -> bool:
-    """Whether a file has tensors of one of some forms; only its header is read."""
-    forms = {}
-    for name in file.keys():  # noqa: SIM118
-        header = file.get_slice(name)
-        forms[name] = (header.get_dtype(), tuple(header.get_shape()))
-    return forms in answers
 
 
 def _check_numbers(tensors: Tensors, solver: str) -> None:

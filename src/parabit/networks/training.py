@@ -46,9 +46,8 @@ Table = BagTable | PositionTable
 
 _ABOUT = "about.json"
 _NAME = re.compile(rf"{CHECKPOINT}\d{{12,}}")  # as `Checkpoints.save` makes it
-_MOST_BYTES = (
-    16 << 20
-)  # of about.json: the parameters, stop words among them, and a line for each epoch
+# Of about.json: the parameters, stop words among them, and a line for each epoch.
+_MOST_BYTES = 16 << 20
 _TENSOR_NAME = Rule(
     lambda value: isinstance(value, str) and re.fullmatch(r"[a-z]+(\.[a-z]+)?", value) is not None,
     "the name of a tensor",
@@ -85,7 +84,8 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Write the state after this many steps, then delete the one before; a kill leaves one of the two."""
         self.folder.mkdir(exist_ok=True)
-        older, new = self._found(), self.folder / f"{CHECKPOINT}{step:012d}"
+        older = self._folders()
+        new = self.folder / f"{CHECKPOINT}{step:012d}"
         if new in older:
             return  # the state after the same steps is the same
         remove_leftover_checkpoints(self.folder)
@@ -102,18 +102,21 @@ class Checkpoints:
     ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
         """The last state, or None; tensors are memory-mapped, to be copied.
 
-        With `state`, they must be of the same names, types and shapes.
+        Parameters:
+            state: Tensors of this training run; those of the checkpoint must have the same names,
+                types and shapes. None takes whatever they are.
         """
-        found = self._found()
-        if not found:
+        folders = self._folders()
+        if not folders:
             return None
+        latest = folders[-1]
         try:
-            about = read_object(found[-1] / _ABOUT, _MOST_BYTES)
+            about = read_object(latest / _ABOUT, _MOST_BYTES)
             check_object(about, _RULES)
             theirs: dict[str, Any] = about["identity"]
-            tensors = {name: _read_tensor(found[-1] / f"{name}.npy") for name in about["tensors"]}
+            tensors = {name: _read_tensor(latest / f"{name}.npy") for name in about["tensors"]}
         except (OSError, EOFError, ValueError, TypeError) as problem:
-            raise _damaged(found[-1]) from problem
+            raise _damaged(latest) from problem
         ours = self._identity
         differences = [
             f"{name} was {theirs.get(name)!r}, now {ours.get(name)!r}"
@@ -126,16 +129,16 @@ class Checkpoints:
                 refused, hint="use the same corpus and parameters, or delete it to start over"
             )
         if state is not None and _forms(state) != _forms(tensors):
-            raise _damaged(found[-1])
+            raise _damaged(latest)
         return about, tensors
 
     def forget(self) -> None:
         """Start over."""
         remove_leftover_checkpoints(self.folder)
-        for folder in self._found():
+        for folder in self._folders():
             remove(folder)
 
-    def _found(self) -> list[Path]:
+    def _folders(self) -> list[Path]:
         """The folders of checkpoints, the last one at the end."""
         return sorted(
             path
@@ -220,11 +223,11 @@ def train(
         **parameters,
         **{f"{name}.squares": own.squares for name, own in tables.items()},
     }
-    if checkpoints and (found := checkpoints.load(state)):
-        about, kept = found
+    if checkpoints and (checkpoint := checkpoints.load(state)):
+        about, saved_tensors = checkpoint
         epoch, step, history = about["epoch"], about["step"], about["history"]
         for name, tensor in state.items():
-            tensor.copy_(kept[name])
+            tensor.copy_(saved_tensors[name])
 
     with stop_signals(checkpoints is not None) as signals:
         saved = time.monotonic()

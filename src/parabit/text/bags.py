@@ -17,10 +17,12 @@ from parabit.storage import whole_file
 from parabit.text.tokenizer import Numbering, Tokenizer
 from parabit.untrusted import (
     OBJECT,
+    TensorForms,
     UnexpectedError,
     check_object,
     need_short_header,
     parse_object,
+    tensor_forms,
     whole,
 )
 
@@ -32,9 +34,8 @@ FORMAT = 1
 FEW = 32  # texts, such as queries, that are answered without threads and other machinery
 _ARRAYS = ("bigrams", "counts", "document_frequencies")
 _NEWLINE = ord("\n")
-_MOST_HEADER = (
-    8 << 20
-)  # bytes of a vocabulary file's header, most of it stop words: 100,000 are 1 MB
+# Bytes of a vocabulary file's header, most of it stop words: 100,000 are 1 MB.
+_MOST_HEADER = 8 << 20
 _SUMMARY = {"format": whole(1), "tokenizer": OBJECT, "documents": whole(), "tokens": whole()}
 _MOST_UNKNOWN = 1_000_000  # words that are numbered, until the numbering starts again
 
@@ -147,15 +148,18 @@ class Vocabulary:
             partial.write_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """The content of the file that `save` writes.
+
+        Raises:
+            VocabularyError: if there are more stop words than can be read again.
+        """
         from safetensors.numpy import save  # here: machines that only train have none
 
         kind = np.int32 if self.counts.max(initial=0) <= np.iinfo(np.int32).max else np.int64
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=kind) for name in _ARRAYS}
         summary = json.dumps(self._summary)
-        if (
-            len(summary) > _MOST_HEADER // 2
-        ):  # JSON in JSON: each quotation mark takes two bytes more
+        # JSON in JSON: each quotation mark takes two bytes more.
+        if len(summary) > _MOST_HEADER // 2:
             raise VocabularyError(
                 f"the stop words and the pattern take {len(summary):,} bytes",
                 hint=f"at most {_MOST_HEADER // 2:,} can be saved",
@@ -168,27 +172,14 @@ class Vocabulary:
 
         The file may be a stranger's: types and sizes are compared before arrays are read, and then
         every number.
+
+        Parameters:
+            path: What `save` wrote.
         """
-        from safetensors import SafetensorError, safe_open
+        from safetensors import SafetensorError
 
         try:
-            need_short_header(Path(path), _MOST_HEADER)
-            with safe_open(path, framework="numpy") as file:
-                summary = parse_object((file.metadata() or {}).get("vocabulary", ""))
-                number = summary.get("format")
-                if isinstance(number, int) and number > FORMAT:
-                    raise NewerVocabularyError(
-                        f"{path} was made by a newer version of parabit", hint="upgrade parabit"
-                    )
-                check_object(summary, _SUMMARY)
-                _check_forms(file)
-                word_bytes = file.get_tensor("words")
-                bigrams, counts, frequencies = map(file.get_tensor, _ARRAYS)
-            words = _split_words(word_bytes, len(counts) - len(bigrams))
-            _check_range("bigrams", bigrams, len(words) - 1)
-            _check_range("counts", counts, summary["tokens"])
-            _check_range("document_frequencies", frequencies, summary["documents"])
-            tokenizer = Tokenizer.from_config(summary["tokenizer"])
+            return cls._read(Path(path))
         except FileNotFoundError as problem:
             raise VocabularyError(
                 f"no vocabulary at {path}", hint="make one with Vocabulary.save"
@@ -207,6 +198,29 @@ class Vocabulary:
             raise VocabularyError(
                 f"{path} is not a whole vocabulary file", hint="save it again"
             ) from problem
+
+    @classmethod
+    def _read(cls, path: Path) -> "Vocabulary":
+        """What `load` reads; what is wrong is an error of the kind that found it."""
+        from safetensors import safe_open
+
+        need_short_header(path, _MOST_HEADER)
+        with safe_open(path, framework="numpy") as file:
+            summary = parse_object((file.metadata() or {}).get("vocabulary", ""))
+            number = summary.get("format")
+            if isinstance(number, int) and number > FORMAT:
+                raise NewerVocabularyError(
+                    f"{path} was made by a newer version of parabit", hint="upgrade parabit"
+                )
+            check_object(summary, _SUMMARY)
+            _check_forms(tensor_forms(file))
+            word_bytes = file.get_tensor("words")
+            bigrams, counts, frequencies = map(file.get_tensor, _ARRAYS)
+        words = _split_words(word_bytes, len(counts) - len(bigrams))
+        _check_range("bigrams", bigrams, len(words) - 1)
+        _check_range("counts", counts, summary["tokens"])
+        _check_range("document_frequencies", frequencies, summary["documents"])
+        tokenizer = Tokenizer.from_config(summary["tokenizer"])
         vocabulary = cls(
             tokenizer,
             words,
@@ -245,22 +259,21 @@ class Vocabulary:
         return keys[order], (len(self.words) + order).astype(np.int32)
 
 
-def _check_forms(file: Any) -> None:
-    """Raise unless the arrays of a vocabulary file fit together; only their forms are read."""
-    if set(file.keys()) != {"words", *_ARRAYS}:
+def _check_forms(forms: TensorForms) -> None:
+    """Raise unless the types and shapes of the arrays are those of one vocabulary."""
+    if set(forms) != {"words", *_ARRAYS}:
         raise UnexpectedError(f"it must have the arrays words, {', '.join(_ARRAYS)}")
-    shapes = {}
     for name in ("words", *_ARRAYS):
-        header = file.get_slice(name)
-        shapes[name] = tuple(header.get_shape())
-        if header.get_dtype() not in (("U8",) if name == "words" else ("I32", "I64")):
-            raise UnexpectedError(f"{name} has the type {header.get_dtype()}")
+        kind, shape = forms[name]
+        kinds = ("U8",) if name == "words" else ("I32", "I64")
+        if kind not in kinds:
+            raise UnexpectedError(f"{name} has the type {kind}")
         dimensions = 2 if name == "bigrams" else 1
-        if len(shapes[name]) != dimensions:
-            raise UnexpectedError(f"{name} has the shape {shapes[name]}")
-    bigrams, counts = shapes["bigrams"], shapes["counts"]
-    fits = counts == shapes["document_frequencies"] and bigrams[1] == 2 and bigrams[0] <= counts[0]
-    if not fits:
+        if len(shape) != dimensions:
+            raise UnexpectedError(f"{name} has the shape {shape}")
+    (_, bigrams), (_, counts) = forms["bigrams"], forms["counts"]
+    (_, document_frequencies) = forms["document_frequencies"]
+    if counts != document_frequencies or bigrams[1] != 2 or bigrams[0] > counts[0]:
         raise UnexpectedError("its arrays do not have the sizes of one vocabulary")
     if counts[0] > np.iinfo(np.int32).max:
         raise UnexpectedError(f"it has {counts[0]:,} words and bigrams")  # their ids have 32 bits

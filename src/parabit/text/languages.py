@@ -25,7 +25,11 @@ LANGUAGES = {
 
 
 def check_language(language: str | None) -> None:
-    """Raise unless words of this language can be stemmed."""
+    """Raise unless words of this language can be stemmed.
+
+    Parameters:
+        language: Its code, such as en; None for no stemming.
+    """
     if language is not None and language not in LANGUAGES:
         hint = f"there are {', '.join(LANGUAGES)}, and none"
         raise ParabitError(f"no stemmer for the language {language!r}", hint)

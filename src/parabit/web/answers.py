@@ -12,7 +12,7 @@ _ENTRY_BYTES = 250  # of memory that an answer takes beside itself: its key and 
 
 
 class RefusalError(HTTPException):
-    """A request that is refused: what was wrong, what to do, and after how many seconds to retry."""
+    """A request that is refused: what was wrong, what to do, and when to ask again."""
 
     def __init__(self, status: int, error: str, hint: str = "", retry: int | None = None) -> None:
         """An error that the application answers with `problem_response`.

@@ -279,7 +279,7 @@ class Service:
         return gzip.compress(as_json(content), compresslevel=5, mtime=0)
 
     def check(self, query: Query) -> None:
-        """Raise a RefusalError for a search that makes no sense, is too large, or cannot be done here."""
+        """Raise a RefusalError for a search that makes no sense, is too large, or not possible."""
         settings, text = self._settings, query.query
         if (text is None) == (query.like is None):
             raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
