@@ -7,9 +7,11 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from parabit.characters import without_halves
+
 # Levels of lists and objects inside each other. Libraries that write and read JSON give up at about
 # 200 levels, and an answer has a few of its own around what is stored.
-DEEPEST = 100
+MOST_LEVELS = 100
 _TOO_DEEP = "…"  # stands for what lies deeper
 
 
@@ -33,7 +35,7 @@ def as_json(content: Any) -> bytes:
         return to_json(plain(content), inf_nan_mode="null", fallback=str)
 
 
-def plain(content: Any, levels: int = DEEPEST) -> Any:
+def plain(content: Any, levels: int = MOST_LEVELS) -> Any:
     """A copy without what readers of JSON refuse.
 
     Halves of surrogate pairs become U+FFFD, numbers that are not finite None, and what lies too
@@ -48,7 +50,7 @@ def plain(content: Any, levels: int = DEEPEST) -> Any:
         {'a': [1, '…']}
     """
     if isinstance(content, str):
-        return whole_characters(content)
+        return without_halves(content)
     if isinstance(content, float):
         return content if math.isfinite(content) else None
     if is_dataclass(content):
@@ -62,15 +64,3 @@ def plain(content: Any, levels: int = DEEPEST) -> Any:
     if is_list:
         return [plain(value, levels - 1) for value in content]
     return content
-
-
-def whole_characters(text: str) -> str:
-    r"""A text with U+FFFD for each half of a surrogate pair, which is no character.
-
-    Example:
-        >>> whole_characters("a \ud800 b") == "a \ufffd b"
-        True
-    """
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

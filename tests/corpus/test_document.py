@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parabit import documents_from, open_corpus
+from parabit.characters import CONTROLS, without_halves
 from parabit.corpus import Corpus, Document, as_corpus, number_of
-from parabit.corpus.document import CONTROLS, RefusedError, Tally, checked, without_halves
+from parabit.corpus.document import RefusedError, Tally, checked
 from parabit.errors import CorpusError
 
 TEXTS = ["first text", "second text", ""]

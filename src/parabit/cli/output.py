@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parabit.characters import CONTROLS, HALVES
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
@@ -26,13 +27,12 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 # What must not reach a terminal: control characters, which move its cursor or set its colours, line
 # breaks that only some programs know, marks that turn the direction of what follows, and halves of
 # surrogate pairs.
-_INVISIBLE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-_HALVES = re.compile("[\ud800-\udfff]")
+_TURNING = "[\u202a-\u202e\u2066-\u2069]"
+_ESCAPED = re.compile(f"{CONTROLS.pattern}|{_TURNING}|{HALVES.pattern}")
+_ESCAPED_IN_LINES = re.compile(f"(?!\n)(?:{_ESCAPED.pattern})")
 # What ends a line in some program or other, or acts on a terminal; and readers drop the mark that
 # UTF-8 may begin with.
-_NO_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]|^\ufeff")
-_ESCAPED = re.compile(f"[{_INVISIBLE}]")
-_ESCAPED_IN_LINES = re.compile(f"(?!\n)[{_INVISIBLE}]")
+_NO_LINE = re.compile(f"{CONTROLS.pattern}|^\ufeff")
 
 
 @functools.cache
@@ -141,7 +141,7 @@ def write_ids(ids: Sequence[str], ended_by_nul: bool) -> None:
     if sys.stdout is None:
         raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
     for identity in ids:
-        if "\0" in identity or _HALVES.search(identity):
+        if "\0" in identity or HALVES.search(identity):
             hint = "delete it with --where, or in Python"
             raise ParabitError(f"the id {identity!r} cannot be written to a pipe", hint)
         if not ended_by_nul and _NO_LINE.search(identity):

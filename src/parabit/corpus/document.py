@@ -12,6 +12,8 @@ from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from parabit.characters import CONTROLS, HALVES
+from parabit.characters import without_halves as without_halves  # noqa: PLC0414 (others import it)
 from parabit.errors import CorpusError
 
 _MOST_NAMED = 100_000  # skipped places whose names are kept
@@ -33,9 +35,6 @@ LONGEST_ID = 20_000
 # Bits of a whole number: a little less than the 4,300 decimal digits that Python reads.
 _LONGEST_NUMBER = 14_000
 
-# Control characters (Unicode category Cc), and the other two characters that end a line.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_HALVES = re.compile("[\ud800-\udfff]")
 REPLACED = "half of a surrogate pair, replaced by U+FFFD"
 
 
@@ -146,7 +145,7 @@ def check_id(identity: str) -> None:
         raise RefusedError(problem, hint="shorten it")
     if identity.isprintable():  # as most ids are; the others may only have a no-break space
         return
-    for kind, pattern in (("control character", CONTROLS), ("half of a surrogate pair", _HALVES)):
+    for kind, pattern in (("control character", CONTROLS), ("half of a surrogate pair", HALVES)):
         match = pattern.search(identity)
         if match is not None:
             excerpt = identity[max(0, match.start() - 20) : match.end() + 20]
@@ -246,22 +245,6 @@ def _with_clean_names(items: Mapping[str, Any]) -> Mapping[str, Any]:
         problem = "half of a surrogate pair in the names of two fields, which become one"
         raise RefusedError(problem, hint="rename one of them")
     return dict(zip(names, items.values(), strict=True))
-
-
-def without_halves(text: str) -> str:
-    r"""A text with U+FFFD for each half of a surrogate pair; halves that fit become one character.
-
-    Example:
-        >>> without_halves("\ud83d\ude00 and \ud83d")
-        '😀 and �'
-    """
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 class Skipped(NamedTuple):

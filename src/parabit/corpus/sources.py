@@ -19,7 +19,8 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.document import CONTROLS, Corpus, without_halves
+from parabit.characters import CONTROLS, without_halves
+from parabit.corpus.document import Corpus
 from parabit.corpus.limits import VARIABLE, ReadLimits
 from parabit.errors import CorpusError, need
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from parabit import __version__
+from parabit.characters import without_halves
 from parabit.corpus import Corpus, Texts, as_corpus
-from parabit.corpus.document import without_halves
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent

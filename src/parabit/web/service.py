@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from parabit import __version__
 from parabit.budget import LONGEST_QUERY, check_conditions, check_time
+from parabit.characters import without_halves
 from parabit.errors import CodesError, ParabitError, QueryError, TooSlowError
 from parabit.explore import Map, field_types, kept_map, newest, typical_phrases
 from parabit.explore.overview import Field
 from parabit.index import Hit, Hits, Index, Piece, Stored, marked, matching
 from parabit.index.documents import stored_in
-from parabit.plain_json import as_json, whole_characters
+from parabit.plain_json import as_json
 from parabit.text import copies_among
 from parabit.web.answers import AnswerCache, RefusalError
 from parabit.web.map import Drawing
@@ -325,7 +326,7 @@ class Service:
         }
         if first_query.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
-            texts = [whole_characters(query.query or "") for query in queries]
+            texts = [without_halves(query.query or "") for query in queries]
             hits = self.index.search(texts, **options)
             return [*self._answers(hits, first_query, time.perf_counter() - start)]
         ids = [self._id_of(query.like) for query in queries]
@@ -469,7 +470,7 @@ def _first_number(values: object, numbers: Mapping[str, int]) -> int:
 
 
 def _missing(identity: object) -> RefusalError:
-    written = whole_characters(str(identity)[:100])
+    written = without_halves(str(identity)[:100])
     return RefusalError(
         404, f"there is no document {written!r}", "it may have been deleted meanwhile"
     )
