@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import parabit
 from parabit.budget import (
-    LONGEST_ID,
     LONGEST_QUERY,
+    LONGEST_REQUESTED_ID,
     LONGEST_VALUE,
     MOST_CONDITIONS,
     check_time,
@@ -277,7 +277,10 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
 
     identity = Annotated[
         str,
-        Field(description="The id of a document, as `search` gives it.", max_length=LONGEST_ID),
+        Field(
+            description="The id of a document, as `search` gives it.",
+            max_length=LONGEST_REQUESTED_ID,
+        ),
     ]
     count = Annotated[int, Field(description="How many documents to return at most.", ge=1, le=100)]
     conditions = Annotated[

@@ -8,6 +8,9 @@ from starlette.responses import Response
 
 from parabit.plain_json import as_json
 
+ASK_AGAIN = "ask again in a moment"
+# Of an answer after which the connection is closed, because the server is busy.
+CLOSING_HEADERS = {"retry-after": "1", "connection": "close"}
 _ENTRY_BYTES = 250  # of memory that an answer takes beside itself: its key and a place in a dict
 
 

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from parabit import __version__
-from parabit.budget import LONGEST_ID
+from parabit.budget import LONGEST_REQUESTED_ID
 from parabit.explore.overview import Field
 from parabit.web import schemas
 from parabit.web.answers import RefusalError, json_response, problem_response
@@ -91,7 +91,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
             str,
             Query(
                 description="as it is shown; 7 is the string, or else the number",
-                max_length=LONGEST_ID,
+                max_length=LONGEST_REQUESTED_ID,
             ),
         ],
         query: Annotated[
@@ -99,7 +99,8 @@ def _add_api(app: FastAPI, service: Service) -> None:
             Query(description="mark the words of this text", max_length=_LONGEST_IN_ADDRESS),
         ] = None,
         like: Annotated[
-            str | None, Query(description="mark the words of this document", max_length=LONGEST_ID)
+            str | None,
+            Query(description="mark the words of this document", max_length=LONGEST_REQUESTED_ID),
         ] = None,
     ) -> Response:
         """A document with everything that is kept of it."""

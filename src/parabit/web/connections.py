@@ -23,8 +23,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from parabit.web.answers import problem_response
-from parabit.web.guard import MOST_HEAD_BYTES
+from parabit.web.answers import ASK_AGAIN, CLOSING_HEADERS, problem_response
+from parabit.web.guard import HEAD_TOO_LARGE, MOST_HEAD_BYTES, SEND_LESS
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -34,6 +34,7 @@ except ImportError:  # as on Windows
 # Each has a descriptor and perhaps a head and a large body that are being read. A page opens 6 at
 # most.
 MOST_CONNECTIONS = 512
+_TOO_MANY = "the server has too many connections"
 # For the files of an index and for connections that are about to be closed.
 _SPARE_DESCRIPTORS = 256
 _ANSWERED_BEYOND = 64  # connections above the most that still get an answer, which says so
@@ -135,7 +136,7 @@ class Connections:
         if not candidates:
             candidates = [connection for connection in self._open if connection.is_idle]
         for connection in candidates[: max(1, self._most // 8)]:
-            connection.refuse(503, "the server has too many connections", "ask again in a moment")
+            connection.refuse(503, _TOO_MANY, ASK_AGAIN)
             self.remove(connection)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -258,8 +259,7 @@ if HttpToolsProtocol is not None:
             if not self.is_receiving:
                 self._bytes_beside_body = 0
             elif self._bytes_beside_body > MOST_HEAD_BYTES:
-                error = f"the address and headers have more than {MOST_HEAD_BYTES:,} bytes"
-                self.refuse(431, error, "send less, or send a query with POST")
+                self.refuse(431, HEAD_TOO_LARGE, SEND_LESS)
 
         def on_message_begin(self) -> None:
             self.is_receiving = True
@@ -298,9 +298,4 @@ _PHRASES = {
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
 }
-_no_room = problem_response(
-    503,
-    "the server has too many connections",
-    "ask again in a moment",
-    {"retry-after": "1", "connection": "close"},
-)
+_no_room = problem_response(503, _TOO_MANY, ASK_AGAIN, CLOSING_HEADERS)

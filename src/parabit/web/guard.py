@@ -9,19 +9,19 @@ from ipaddress import ip_address
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from parabit.web.answers import RefusalError, problem_response
+from parabit.web.answers import ASK_AGAIN, CLOSING_HEADERS, RefusalError, problem_response
 
 # Bytes of a request's first line and headers. Queries in addresses have at most 5,000 characters,
 # which take up to 12 bytes each. Where a head is read (`connections.py`), the same limit holds.
 MOST_HEAD_BYTES = 1 << 16
+HEAD_TOO_LARGE = f"the address and headers have more than {MOST_HEAD_BYTES:,} bytes"
+SEND_LESS = "send less, or send a query with POST"
 # A body of more bytes than this, which no query that somebody types has, is large. So many large
 # ones may be on their way or be answered at the same time; ordinary requests wait for these few, as
 # to read a megabyte of JSON takes 10 ms.
 _LARGE_BODY = 1 << 16
 _MOST_LARGE = 4
 _TOO_MANY_LARGE = "too many large requests are being sent"
-_ASK_AGAIN = "ask again in a moment"
-_CLOSE = {"retry-after": "1", "connection": "close"}
 _KNOWN_HOSTS = 64  # names of this server that are remembered as good
 _GUARDED = ("/api/", "/openapi.json")  # by the token
 # The page needs its own files and the API, and nothing else in the world. A browser asks each time
@@ -101,8 +101,8 @@ class Guard:
                 raise self._too_large()
             if body_bytes > _LARGE_BODY and not is_large:
                 if self._large_bodies >= _MOST_LARGE:
-                    too_many = RefusalError(503, _TOO_MANY_LARGE, _ASK_AGAIN)
-                    too_many.headers = _CLOSE
+                    too_many = RefusalError(503, _TOO_MANY_LARGE, ASK_AGAIN)
+                    too_many.headers = CLOSING_HEADERS
                     raise too_many
                 is_large = True
                 self._large_bodies += 1
@@ -118,8 +118,7 @@ class Guard:
         """The answer to a request that is refused for its head; None if the head is in order."""
         head = _read_head(scope)
         if head.head_bytes > MOST_HEAD_BYTES:
-            error = f"the address and headers have more than {MOST_HEAD_BYTES:,} bytes"
-            return problem_response(431, error, "send less, or send a query with POST")
+            return problem_response(431, HEAD_TOO_LARGE, SEND_LESS)
         if head.host not in self._good_hosts:
             if not self._is_own_name(head.host):
                 return _wrong_host(head.host)
@@ -139,7 +138,7 @@ class Guard:
             refusal = self._too_large()
             return problem_response(refusal.status_code, refusal.detail, refusal.hint)
         if head.body_bytes > _LARGE_BODY and self._large_bodies >= _MOST_LARGE:
-            return problem_response(503, _TOO_MANY_LARGE, _ASK_AGAIN, _CLOSE)
+            return problem_response(503, _TOO_MANY_LARGE, ASK_AGAIN, CLOSING_HEADERS)
         return None
 
     def _is_own_name(self, host: bytes) -> bool:

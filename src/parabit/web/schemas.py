@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from parabit.budget import LONGEST_ID, LONGEST_VALUE, MOST_CONDITIONS, MOST_VALUES
+from parabit.budget import LONGEST_REQUESTED_ID, LONGEST_VALUE, MOST_CONDITIONS, MOST_VALUES
 
 Identity = StrictStr | StrictInt
 ShortText = Annotated[StrictStr, Field(max_length=LONGEST_VALUE)]
@@ -49,7 +49,7 @@ class Query(BaseModel):
     )
 
     query: StrictStr | None = Field(None, description="a text; give this or `like`")
-    like: Annotated[StrictStr, Field(max_length=LONGEST_ID)] | StrictInt | None = Field(
+    like: Annotated[StrictStr, Field(max_length=LONGEST_REQUESTED_ID)] | StrictInt | None = Field(
         None, description="the id of a document, which is not among its own hits"
     )
     k: StrictInt = Field(10, ge=1, description="how many hits")

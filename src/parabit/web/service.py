@@ -25,7 +25,8 @@ from parabit.index import Hit, Hits, Index, Piece, Stored, marked, matching
 from parabit.index.documents import stored_in
 from parabit.plain_json import as_json
 from parabit.text import copies_among
-from parabit.web.answers import AnswerCache, RefusalError
+from parabit.untrusted import LARGEST_COUNT
+from parabit.web.answers import ASK_AGAIN, AnswerCache, RefusalError
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query
 from parabit.web.worker import Work, Worker
@@ -40,7 +41,6 @@ _COMPARED = 20_000  # characters by which near-copies are recognised
 _REMEMBERED_BYTES = 64 << 20  # of answers: about 4,000 with ten hits each
 _LARGEST_REMEMBERED = 1 << 15  # bytes of one answer
 _READ_TOGETHER = 32  # documents of the map whose texts are in memory at the same time
-_SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
 
 
@@ -134,12 +134,10 @@ class Service:
             async with asyncio.timeout(self._settings.seconds):
                 yield
         except asyncio.QueueFull:
-            raise RefusalError(
-                503, "too many requests are waiting", "ask again in a moment", retry=1
-            ) from None
+            raise RefusalError(503, "too many requests are waiting", ASK_AGAIN, retry=1) from None
         except (TimeoutError, TooSlowError):
             error = f"no answer within {self._settings.seconds:g} seconds"
-            raise RefusalError(503, error, "ask again in a moment", retry=2) from None
+            raise RefusalError(503, error, ASK_AGAIN, retry=2) from None
         except MemoryError:
             raise RefusalError(
                 503, "the server is out of memory", "ask for less", retry=5
@@ -458,7 +456,10 @@ def _pieces(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
 
 
 def _plain(identity: str | int) -> str | int:
-    return identity if isinstance(identity, str) or abs(identity) <= _SAFE else str(identity)
+    """An id as every reader of JSON has it exactly."""
+    if isinstance(identity, int) and abs(identity) > LARGEST_COUNT:
+        return str(identity)
+    return identity
 
 
 def _first_number(values: object, numbers: Mapping[str, int]) -> int:
