@@ -17,7 +17,7 @@ from parabit.errors import QueryError, TooSlowError
 
 # Characters: about 40 pages, more than anybody pastes to find what is like it.
 LONGEST_QUERY = 100_000
-# Characters of an id in a request. Ids of files are their paths; systems limit these to 4,096 bytes.
+# Characters of an id in a request. Ids of files are paths, which systems limit to 4,096 bytes.
 LONGEST_REQUESTED_ID = 4_096
 # Conditions of one search, values that they name, characters of a name or a value, and of all of
 # them together. A page sends a handful; programs list what a user may see, at most a few hundred

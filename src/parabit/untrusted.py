@@ -25,9 +25,15 @@ class UnexpectedError(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be."""
+    """What a value must be.
 
-    holds: Callable[[Any], bool]
+    Example:
+        >>> even = Rule(lambda value: type(value) is int and value % 2 == 0, "an even number")
+        >>> even.holds(4), even.holds("4")
+        (True, False)
+    """
+
+    holds: Callable[[Any], bool]  # whether a value, which may be anything, is as it must be
     must: str  # how an error says it, after "must be"
 
 

@@ -324,11 +324,11 @@ def test_a_device_is_no_corpus() -> None:
     with pytest.raises(CorpusError, match="/dev/zero: not a file: a device"):
         open_corpus("/dev/zero")
     with Path("/dev/zero").open("rb") as zeros:
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", "from parabit import open_corpus; list(open_corpus('-'))"],
             stdin=zeros, capture_output=True, check=False,
         )  # fmt: skip
-    assert b"standard input: not a file: a device" in told.stderr
+    assert b"standard input: not a file: a device" in completed.stderr
 
 
 def test_a_pipe_that_took_the_place_of_a_file_is_not_waited_for(
@@ -355,8 +355,8 @@ def test_pdfs_are_read_by_an_extra_and_in_silence(
     # pypdf logs what it finds odd, and what nobody listens to Python prints.
     path = write("docs/f.pdf", make_pdf("boats float").replace(b"startxref\n", b"startxref\n9"))
     program = f"from parabit import open_corpus; print(next(iter(open_corpus({str(path)!r}))).text)"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert (told.stdout, told.stderr) == (b"boats float\n", b"")
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert (completed.stdout, completed.stderr) == (b"boats float\n", b"")
     monkeypatch.setitem(sys.modules, "pypdf", None)  # as if it were not installed
     with pytest.raises(CorpusError, match=r"pypdf is not installed: run pip install '.\[pdf\]'"):
         list(open_corpus(path))

@@ -72,7 +72,9 @@ def test_threads_have_processes_of_their_own(write: Write) -> None:
     for number in range(100):
         folder = write(f"docs/{number:02}.html", f"<p>{number}").parent
     with ThreadPoolExecutor(4) as pool:
-        read = list(pool.map(lambda _: [one.text for one in open_corpus(folder)], range(8)))
+        read = list(
+            pool.map(lambda _: [document.text for document in open_corpus(folder)], range(8))
+        )
     assert read == [[str(number) for number in range(100)]] * 8
 
 
@@ -83,10 +85,10 @@ def test_a_forked_process_has_a_parser_of_its_own(write: Write) -> None:
     list(open_corpus(folder))
     child = os.fork()
     if child == 0:
-        is_read = [one.text for one in open_corpus(folder)] == ["good"]
+        is_read = [document.text for document in open_corpus(folder)] == ["good"]
         os._exit(0 if is_read else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert [one.text for one in open_corpus(folder)] == ["good"]
+    assert [document.text for document in open_corpus(folder)] == ["good"]
 
 
 PROGRAM = "from parabit import open_corpus; print('reading', flush=True); list(open_corpus({!r}))"
@@ -119,13 +121,13 @@ def test_a_parser_finds_nothing_in_the_current_folder(write: Write, tmp_path: Pa
     program = (
         "import sys; sys.path[:] = [path for path in sys.path if path]\n"
         "from parabit import open_corpus\n"
-        f"print([one.text for one in open_corpus({str(folder)!r})])"
+        f"print([document.text for document in open_corpus({str(folder)!r})])"
     )
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-P", "-c", program], cwd=tmp_path / "here", capture_output=True,
         env={**os.environ, "PYTHONPATH": source}, text=True, check=True,
     )  # fmt: skip
-    assert told.stdout == "['good']\n"
+    assert completed.stdout == "['good']\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")

@@ -29,8 +29,8 @@ def save(folder: Path, step: int = 7) -> Path:
         "words.squares": torch.ones(3, 2, dtype=torch.float64),
     }
     Checkpoints(folder, IDENTITY).save(step, tensors, {"epoch": 1, "step": step, "history": []})
-    [kept] = folder.iterdir()
-    return kept
+    [checkpoint] = folder.iterdir()
+    return checkpoint
 
 
 def test_what_was_saved_is_found_again(folder: Path) -> None:
@@ -39,9 +39,9 @@ def test_what_was_saved_is_found_again(folder: Path) -> None:
     assert Checkpoints(folder, IDENTITY).load() is None
     save(folder)
     # Tuples are the same as the lists that JSON makes of them.
-    found = Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load()
-    assert found is not None
-    about, tensors = found
+    saved = Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load()
+    assert saved is not None
+    about, tensors = saved
     assert (about["epoch"], about["step"], about["history"]) == (1, 7, [])
     assert torch.equal(tensors["words"], torch.full((3, 2), 7.0))
     assert tensors["words.squares"].dtype == torch.float64
@@ -51,9 +51,9 @@ def test_older_ones_are_removed_and_the_last_one_counts(folder: Path) -> None:
     for step in (9, 10, 11_000_000_000, 11_000_000_000):  # the same step can be saved again
         assert save(folder, step).name == f"checkpoint-{step:012d}"  # the only one
     (folder / "checkpoint-000000000007").mkdir()  # as a kill while older ones are removed leaves it
-    found = Checkpoints(folder, IDENTITY).load()
-    assert found is not None
-    assert found[0]["step"] == 11_000_000_000
+    saved = Checkpoints(folder, IDENTITY).load()
+    assert saved is not None
+    assert saved[0]["step"] == 11_000_000_000
     assert save(folder, 12_000_000_000).name == "checkpoint-012000000000"
 
 
@@ -101,18 +101,18 @@ TOO_LITTLE = [b"[]", b"{}", json.dumps({"identity": IDENTITY}).encode(), b'{"ide
 def test_a_damaged_checkpoint_is_an_error(
     folder: Path, name: str, change: bytes | int | None
 ) -> None:
-    kept = save(folder)
-    content = (kept / name).read_bytes()
-    (kept / name).unlink()
+    checkpoint = save(folder)
+    content = (checkpoint / name).read_bytes()
+    (checkpoint / name).unlink()
     if change is not None:
-        (kept / name).write_bytes(change if isinstance(change, bytes) else content[:change])
+        (checkpoint / name).write_bytes(change if isinstance(change, bytes) else content[:change])
     with pytest.raises(TrainingError) as refused:
         Checkpoints(folder, IDENTITY).load()
-    assert str(refused.value) == f"the checkpoint {kept} is damaged; delete it to start over"
+    assert str(refused.value) == f"the checkpoint {checkpoint} is damaged; delete it to start over"
 
 
-def change_about(kept: Path, **changes: Any) -> None:
-    path = kept / "about.json"
+def change_about(checkpoint: Path, **changes: Any) -> None:
+    path = checkpoint / "about.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
@@ -133,8 +133,8 @@ def change_about(kept: Path, **changes: Any) -> None:
     ],
 )
 def test_what_a_checkpoint_says_of_itself_is_checked(folder: Path, changes: dict[str, Any]) -> None:
-    kept = save(folder)
-    change_about(kept, **changes)
+    checkpoint = save(folder)
+    change_about(checkpoint, **changes)
     with pytest.raises(TrainingError, match=r"the checkpoint .* is damaged; delete it"):
         Checkpoints(folder, IDENTITY).load()
 
@@ -145,39 +145,39 @@ def test_what_a_checkpoint_says_of_itself_is_checked(folder: Path, changes: dict
 def test_tensors_of_other_shapes_or_names_are_refused(
     folder: Path, tensor: np.ndarray | None
 ) -> None:
-    kept = save(folder)
+    checkpoint = save(folder)
     state = {"words": torch.zeros(3, 2), "words.squares": torch.ones(3, 2, dtype=torch.float64)}
     assert Checkpoints(folder, IDENTITY).load(state) is not None
     if tensor is None:
-        change_about(kept, tensors=["words"])
+        change_about(checkpoint, tensors=["words"])
     else:
-        np.save(kept / "words.npy", tensor)
+        np.save(checkpoint / "words.npy", tensor)
     with pytest.raises(TrainingError, match=r"the checkpoint .* is damaged; delete it"):
         Checkpoints(folder, IDENTITY).load(state)
 
 
 def test_links_are_not_followed_and_a_users_folder_is_no_checkpoint(folder: Path) -> None:
-    kept = save(folder)
+    checkpoint = save(folder)
     mine = [folder / "checkpoint-mine", folder / "checkpoint-000000000005.txt"]
     for path in mine:
         path.mkdir()
         (path / "notes.txt").write_text("mine")
     (folder / "checkpoint-000000000099").symlink_to("checkpoint-mine")
     checkpoints = Checkpoints(folder, IDENTITY)
-    found = checkpoints.load()
-    assert found is not None
-    assert found[0]["step"] == 7
+    saved = checkpoints.load()
+    assert saved is not None
+    assert saved[0]["step"] == 7
     checkpoints.save(8, {"words": torch.ones(2)}, {"epoch": 1, "step": 8, "history": []})
     checkpoints.forget()
-    assert not kept.exists()
+    assert not checkpoint.exists()
     assert {path.name for path in folder.iterdir()} == {
         "checkpoint-000000000099",
         *(path.name for path in mine),
     }
     assert all((path / "notes.txt").read_text() == "mine" for path in mine)
-    kept = save_beside(folder)
-    (kept / "words.npy").rename(folder.parent / "words.npy")
-    (kept / "words.npy").symlink_to(folder.parent / "words.npy")
+    checkpoint = save_beside(folder)
+    (checkpoint / "words.npy").rename(folder.parent / "words.npy")
+    (checkpoint / "words.npy").symlink_to(folder.parent / "words.npy")
     with pytest.raises(TrainingError, match="is damaged"):
         checkpoints.load()
 

@@ -108,12 +108,12 @@ def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
     done = list[str]()
     busy, free = threading.Event(), threading.Event()
 
-    def work(some: Sequence[str]) -> Sequence[str]:
-        if some == ["first"]:
+    def work(requests: Sequence[str]) -> Sequence[str]:
+        if requests == ["first"]:
             busy.set()
             free.wait()
-        done.extend(some)
-        return some
+        done.extend(requests)
+        return requests
 
     async def ask() -> None:
         worker = Worker(10, is_due=lambda: False, refresh=lambda: None, threads=1)
@@ -149,7 +149,7 @@ def test_a_thread_that_has_ended_is_replaced_and_seen_in_the_log(
             worker = Worker(10, is_due=lambda: False, refresh=lambda: None, threads=2)
             while worker.is_alive:
                 await asyncio.sleep(0.001)
-        answer = await worker.ask("kind", lambda some: some, "request")
+        answer = await worker.ask("kind", lambda requests: requests, "request")
         state = worker.is_alive
         worker.close()
         return [answer, state]
@@ -182,7 +182,7 @@ def test_an_error_before_a_batch_is_answered_and_the_thread_goes_on() -> None:
         answers = [
             await asyncio.wait_for(
                 asyncio.gather(
-                    worker.ask("kind", lambda some: some, number), return_exceptions=True
+                    worker.ask("kind", lambda requests: requests, number), return_exceptions=True
                 ),
                 60,
             )
@@ -215,22 +215,24 @@ def test_an_index_that_cannot_be_read_again_in_any_way_is_searched_as_it_was(
 def test_a_request_that_cannot_be_answered_does_not_fail_others() -> None:
     busy, free = threading.Event(), threading.Event()
 
-    def work(some: Sequence[str]) -> Sequence[str]:
+    def work(requests: Sequence[str]) -> Sequence[str]:
         busy.set()
         free.wait()
-        if "bad" in some:
+        if "bad" in requests:
             raise RuntimeError("bad")
-        return some
+        return requests
 
     async def ask() -> list[Any]:
         worker = Worker(10, is_due=lambda: False, refresh=lambda: None, threads=1)
-        asked = [asyncio.ensure_future(worker.ask("kind", work, "first"))]
+        answers_to_come = [asyncio.ensure_future(worker.ask("kind", work, "first"))]
         await asyncio.to_thread(busy.wait)
-        asked += [asyncio.ensure_future(worker.ask("kind", work, n)) for n in ("a", "bad", "b")]
+        answers_to_come += [
+            asyncio.ensure_future(worker.ask("kind", work, n)) for n in ("a", "bad", "b")
+        ]
         while worker.waiting < 3:
             await asyncio.sleep(0)
         free.set()
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        answers = await asyncio.gather(*answers_to_come, return_exceptions=True)
         worker.close()
         return answers
 

@@ -121,11 +121,10 @@ class Tokenizer:
             try:
                 pl.Series([""]).str.contains(self.pattern)
             except (pl.exceptions.ComputeError, pl.exceptions.PanicException) as problem:
-                theirs = str(problem).partition("This error occurred")[
-                    0
-                ]  # then polars shows its own expression
-                reason = f"the pattern {self.pattern!r} is not valid: {' '.join(theirs.split())}"
-                raise VocabularyError(reason, hint=r"try \p{L}+") from problem
+                # Then polars shows its own expression.
+                reason, _, _ = str(problem).partition("This error occurred")
+                message = f"the pattern {self.pattern!r} is not valid: {' '.join(reason.split())}"
+                raise VocabularyError(message, hint=r"try \p{L}+") from problem
 
     @classmethod
     def paper(cls) -> "Tokenizer":

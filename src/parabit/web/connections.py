@@ -101,7 +101,11 @@ class Connections:
     """The open connections of a server."""
 
     def __init__(self, most: int) -> None:
-        """`most` may be open at the same time."""
+        """None are open yet.
+
+        Parameters:
+            most: How many may be open at the same time.
+        """
         self._most = most
         self.most_answered = most + _ANSWERED_BEYOND
         self._open = set[Connection]()
