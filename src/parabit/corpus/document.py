@@ -12,8 +12,7 @@ from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from parabit.characters import CONTROLS, HALVES
-from parabit.characters import without_halves as without_halves  # noqa: PLC0414 (for `schema.py`)
+from parabit.characters import CONTROLS, HALVES, without_halves
 from parabit.errors import CorpusError
 
 _MOST_NAMED = 100_000  # skipped places whose names are kept

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.characters import without_halves
 from parabit.codes import check_codes
 from parabit.corpus import number_of
 from parabit.corpus.document import (
@@ -21,7 +22,6 @@ from parabit.corpus.document import (
     check_id,
     clean_fields,
     clean_value,
-    without_halves,
 )
 from parabit.errors import IndexDamagedError, IndexFolderError
 
