@@ -1,12 +1,14 @@
-"""What an index remembers of its corpus: where it is and how it is read, and each file with its documents.
+"""What an index remembers of its corpus: where it is and how it is read, and each file with its
+documents.
 
-The manifest has the first and the name and checksum of the second, a file beside it: for each file what changes when
-it does, and the ids and digests of its documents. That table is written before documents change, without versions and
-digests, and again afterwards; so a kill leaves a table that says which documents may be in the index, and the next
-sync reads those files again.
+The manifest has the first and the name and checksum of the second, a file beside it: for each file
+what changes when it does, and the ids and digests of its documents. That table is written before
+documents change, without versions and digests, and again afterwards; so a kill leaves a table that
+says which documents may be in the index, and the next sync reads those files again.
 
-What an index says about where its files lie is only followed if it is where it was made: somebody else's index must
-not make us read any file, and neither must one that was copied beside other files.
+What an index says about where its files lie is only followed if it is where it was made: somebody
+else's index must not make us read any file, and neither must one that was copied beside other
+files.
 """
 
 import gzip
@@ -40,8 +42,9 @@ from parabit.index.store.schema import TEXT, record_of
 from parabit.index.store.store import BaseStore
 from parabit.storage import whole_file
 
-# A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was
-# written so recently is read again. The slowest clocks tick every two seconds.
+# A file that changes twice within a tick of the file system's clock looks unchanged after the
+# second time. What was written so recently is read again. The slowest clocks tick every two
+# seconds.
 _TICK = 2_000_000_000  # nanoseconds
 
 TEXT_DIGEST = (
@@ -62,7 +65,9 @@ _NAME_THEM = "name the files and how to read them: parabit sync INDEX CORPUS"
 
 
 def read_files(folder: Path, table: FileTable | None) -> Files:
-    """The table of files of an index, empty if it has none; an IndexFolderError says that it is damaged."""
+    """The table of files of an index, empty if it has none; an IndexFolderError says that it is
+    damaged.
+    """
     if table is None:
         return {}
     path = folder / table.name
@@ -136,7 +141,9 @@ def versions_of(corpus: FileCorpus) -> dict[str, str]:
 
 
 class NotedCorpus(Corpus):
-    """A corpus of files that takes note of them as it is read: `files` is what the latest reading found."""
+    """A corpus of files that takes note of them as it is read: `files` is what the latest reading
+    found.
+    """
 
     def __init__(self, corpus: FileCorpus, named: Corpus | None = None) -> None:
         self.corpus, self._named = corpus, named or corpus
@@ -163,7 +170,9 @@ class NotedCorpus(Corpus):
         return self.corpus.share_read
 
     def note(self, store: BaseStore, sure: bool) -> None:
-        """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
+        """Add the files to those of an index, whose documents are being added, or were, if that is
+        sure.
+        """
         files = read_files(store.folder, store.manifest.files)
         for name, file in (self.files if sure else unsure(self.files)).items():
             before = files.get(name, file).documents
@@ -218,9 +227,11 @@ def remembered_options(settings: CorpusSettings) -> ReadOptions:
 
 
 def note_below(corpus: Corpus, manifest: Manifest, folder: Path) -> NotedCorpus | None:
-    """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not.
+    """A corpus whose files lie below the folder of an index, with the ids that they have there;
+    None if they do not.
 
-    What an index says that somebody else has made, or that was moved, is not followed: its files are those of others.
+    What an index says that somebody else has made, or that was moved, is not followed: its files
+    are those of others.
     """
     settings = manifest.corpus
     if settings is None or not isinstance(corpus, FileCorpus) or not corpus.roots:

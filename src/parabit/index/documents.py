@@ -21,11 +21,12 @@ from parabit.progress import Report
 def batches_of(
     model: TextEncoder, corpus: Corpus, keeps: Collection[str], left_out: list[str], report: Report
 ) -> Iterator[Batch]:
-    """Encode a corpus, batch by batch; the ids of documents with nothing to be found by go to `left_out`.
+    """Encode a corpus, batch by batch; the ids of documents with nothing to be found by go to
+    `left_out`.
 
-    An index keeps some of text, words and vectors. If the model knows no word of a document, it is found by its words
-    alone: its code is drawn from its text, far from all others. If the index keeps no words, it is left out, and so is
-    a document without any word.
+    An index keeps some of text, words and vectors. If the model knows no word of a document, it is
+    found by its words alone: its code is drawn from its text, far from all others. If the index
+    keeps no words, it is left out, and so is a document without any word.
     """
     for read, (codes, _, vectors, there) in model.infer_each(corpus, report):
         assert codes is not None
@@ -78,7 +79,9 @@ def batches_of_codes(
 
 
 def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
-    """Vectors as they are kept. Of length 1, as ranking looks at directions alone: so none is too long for 16 bits."""
+    """Vectors as they are kept. Of length 1, as ranking looks at directions alone: so none is too
+    long for 16 bits.
+    """
     return unit(vectors.astype(np.float64)).astype(np.float16)
 
 

@@ -39,7 +39,8 @@ _logger = getLogger(__name__)
 
 
 class Index:
-    """Documents by their codes and words: search, ranking, changes and files that are safe to keep, in one place.
+    """Documents by their codes and words: search, ranking, changes and files that are safe to keep,
+    in one place.
 
     Example:
         >>> from parabit import ParagraphVectors
@@ -82,16 +83,18 @@ class Index:
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
-        """Encode documents and index them, in a folder or, without one, for as long as the index lives.
+        """Encode documents and index them, in a folder or, without one, for as long as the index
+        lives.
 
-        Without a `model`, one of 128 bits is learned from the documents. Fields and labels are always kept; `text`
-        keeps what a hit shows. `words` makes the texts searchable by their words, stemmed by `language` (None does not
-        stem); without it an index takes 16 bytes per document, and the ranks words and hybrid are missing. Words need
-        the texts, so `text=False` leaves them out, too. `vectors` keeps what the rank cosine needs (2 bytes per
-        dimension). `backend` is built beside the codes: `"auto"` takes the exact one that pays at this size. An
-        `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the model. Documents
-        with nothing to be found by are left out, and counted in `left_out`. Documents that cannot be stored are
-        skipped, and named in `skipped`.
+        Without a `model`, one of 128 bits is learned from the documents. Fields and labels are
+        always kept; `text` keeps what a hit shows. `words` makes the texts searchable by their
+        words, stemmed by `language` (None does not stem); without it an index takes 16 bytes per
+        document, and the ranks words and hybrid are missing. Words need the texts, so `text=False`
+        leaves them out, too. `vectors` keeps what the rank cosine needs (2 bytes per dimension).
+        `backend` is built beside the codes: `"auto"` takes the exact one that pays at this size. An
+        `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the
+        model. Documents with nothing to be found by are left out, and counted in `left_out`.
+        Documents that cannot be stored are skipped, and named in `skipped`.
         """
         kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
         for name, value in kept.items():
@@ -117,7 +120,8 @@ class Index:
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
-        """Index codes from anywhere; ids are the positions if none are given. Queries are codes then, too.
+        """Index codes from anywhere; ids are the positions if none are given. Queries are codes
+        then, too.
 
         Example:
             >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)
@@ -138,10 +142,12 @@ class Index:
         model: "ParagraphVectors | TextEncoder | None" = None,
         report: Report = silent,
     ) -> Self:
-        """Open an index, in milliseconds; its model is read when a text is first searched for, or taken from here.
+        """Open an index, in milliseconds; its model is read when a text is first searched for, or
+        taken from here.
 
-        One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
-        If its word index is behind or damaged, as after a crash, it is brought up to date.
+        One process at a time may open it with `write`; any number read it, and `refresh` shows them
+        what was written. If its word index is behind or damaged, as after a crash, it is brought up
+        to date.
         """
         index = cls(open_store(folder, write), None if model is None else encoder_of(model))
         if write:
@@ -156,7 +162,8 @@ class Index:
 
     @staticmethod
     def trust(folder: Path | str) -> None:
-        """Agree to what an index says about places outside its folder: its files, or a server with its documents.
+        """Agree to what an index says about places outside its folder: its files, or a server with
+        its documents.
 
         This is not followed if an index was moved or copied, or if somebody else made it.
         """
@@ -188,12 +195,13 @@ class Index:
     ) -> Hits:
         """The documents that fit each query best, of texts or of codes.
 
-        The k best (10 if neither is given), all within a Hamming `radius`, or the k best of these. By default a text is
-        ranked by words and code together (`rank="hybrid"`), by code alone if the index keeps no words; see
-        `parabit.index.ranking`. A text of one line may have operators: "a phrase", +must, -not, word*, field:value.
-        `where` lets through the documents with a value, or a range of values, in a field, as in
-        `where={"labels": "sci.space", "year": (1990, 1995)}`; see `parabit.index.filters`. `backend` overrides what
-        `auto` chooses by measurements.
+        The k best (10 if neither is given), all within a Hamming `radius`, or the k best of these.
+        By default a text is ranked by words and code together (`rank="hybrid"`), by code alone if
+        the index keeps no words; see `parabit.index.ranking`. A text of one line may have
+        operators: "a phrase", +must, -not, word*, field:value. `where` lets through the documents
+        with a value, or a range of values, in a field, as in `where={"labels": "sci.space", "year":
+        (1990, 1995)}`; see `parabit.index.filters`. `backend` overrides what `auto` chooses by
+        measurements.
         """
         return retrieval.search(self, queries, where, Request(k, radius, rank or "", backend))
 
@@ -207,7 +215,8 @@ class Index:
         where: Where | None = None,
         backend: str = "auto",
     ) -> Hits:
-        """The documents most like each of some that are in the index, which are not among their own hits.
+        """The documents most like each of some that are in the index, which are not among their own
+        hits.
 
         A document's text is the query if it was kept, else its code.
         """
@@ -221,11 +230,13 @@ class Index:
         date: str = "date",
         report: Report = silent,
     ) -> list[Group]:
-        """Groups of near-duplicates: documents that share at least half of their words with the one that is kept.
+        """Groups of near-duplicates: documents that share at least half of their words with the one
+        that is kept.
 
-        `keep` says which: the first in the index, the longest, or the newest by a field `date`. `shared` is the share
-        of common words from which two documents are near-duplicates. A group is a document that is kept and its
-        copies, each with the share of common words and the number of bits in which the codes differ.
+        `keep` says which: the first in the index, the longest, or the newest by a field `date`.
+        `shared` is the share of common words from which two documents are near-duplicates. A group
+        is a document that is kept and its copies, each with the share of common words and the
+        number of bits in which the codes differ.
         """
         if not self.keeps_text:
             problem = "near-duplicates are found by their texts, which this index does not keep"
@@ -247,7 +258,9 @@ class Index:
         ]
 
     def add(self, documents: Texts, report: Report = silent) -> int:
-        """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
+        """Encode and add documents with new ids; how many were added. Those of a batch are all on
+        the disk, or none.
+        """
         return writing.write(self, documents, new=True, report=report).added
 
     def put(self, documents: Texts, report: Report = silent) -> Written:
@@ -260,7 +273,9 @@ class Index:
         ids: Sequence[Id],
         fields: Sequence[Mapping[str, Any]] | None = None,
     ) -> int:
-        """Put codes from anywhere into an index that was made of codes, in one step; how many had known ids."""
+        """Put codes from anywhere into an index that was made of codes, in one step; how many had
+        known ids.
+        """
         batches = batches_of_codes(codes, ids, fields, at_once=max(1, len(codes)))
         return sum(self._store.put(batch) for batch in batches)
 
@@ -279,12 +294,14 @@ class Index:
         allow_empty: bool = False,
         report: Report = silent,
     ) -> Synced:
-        """Bring the index up to date with the files it was made of, or with others, which it then remembers.
+        """Bring the index up to date with the files it was made of, or with others, which it then
+        remembers.
 
-        Adds what is new, replaces what changed, deletes what is gone, and gives renamed documents their new ids. Files
-        with the size and time that they had are not read. Documents that did not come from these files stay, as do
-        those of files that cannot be read now. A corpus that is missing or empty is an error, unless `allow_empty`.
-        `dry_run` only finds out what there is to do.
+        Adds what is new, replaces what changed, deletes what is gone, and gives renamed documents
+        their new ids. Files with the size and time that they had are not read. Documents that did
+        not come from these files stay, as do those of files that cannot be read now. A corpus that
+        is missing or empty is an error, unless `allow_empty`. `dry_run` only finds out what there
+        is to do.
         """
         try:
             return sync(self, corpus, dry_run, allow_empty, report)
@@ -301,17 +318,22 @@ class Index:
     ) -> None:
         """Learn a new model from the documents of the index, and encode them again.
 
-        The model is learned as the old one was, unless `bits`, `sample` or `seed` are given. The index changes in one
-        step when all is done: a reader sees the old one until `refresh`, and an interrupt leaves the old one.
+        The model is learned as the old one was, unless `bits`, `sample` or `seed` are given. The
+        index changes in one step when all is done: a reader sees the old one until `refresh`, and
+        an interrupt leaves the old one.
         """
         self._model = retrain(self, bits, sample, seed, report)
 
     def compact(self, report: Report = silent) -> None:
-        """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
+        """Merge what was added and deleted; opening and searching are then as fast as if it had
+        been built so.
+        """
         self._store.compact(report)
 
     def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
-        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
+        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is
+        compacted in place.
+        """
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
         else:
@@ -326,7 +348,9 @@ class Index:
         return changed
 
     def verify(self) -> None:
-        """Read every byte, of the model and the words too, and raise if one is not what was written."""
+        """Read every byte, of the model and the words too, and raise if one is not what was
+        written.
+        """
         self._store.verify()
         if self.knows_texts:
             writing.kept_model(self._store)
@@ -379,7 +403,9 @@ class Index:
 
     @property
     def keeps(self) -> list[str]:
-        """What is kept of a document beside its code, its id and its fields: some of text, vectors and words."""
+        """What is kept of a document beside its code, its id and its fields: some of text, vectors
+        and words.
+        """
         kept = {
             "text": self.keeps_text,
             "vectors": self._store.manifest.dim > 0,

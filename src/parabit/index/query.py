@@ -1,4 +1,6 @@
-"""What is asked for: the operators of the search box, and what to search for in the words of documents."""
+"""What is asked for: the operators of the search box, and what to search for in the words of
+documents.
+"""
 
 import math
 import re
@@ -21,14 +23,15 @@ _MARKED = 200_000  # characters of a text in which words are marked
 _SHORT = (
     12  # words of a query, up to which documents that quote it come first, and its stop words count
 )
-# Characters of a query that may have operators: 32 words, each longer than almost any. Without spaces between them, a
-# longer one could have thousands of phrases.
+# Characters of a query that may have operators: 32 words, each longer than almost any. Without
+# spaces between them, a longer one could have thousands of phrases.
 _LONGEST_WITH_OPERATORS = 1_000
-# Letters of a word that is searched for. Hashes have up to 128, and no language has longer words; what is longer was
-# never a word, and every list of words that is kept in memory could have a million of its letters.
+# Letters of a word that is searched for. Hashes have up to 128, and no language has longer words;
+# what is longer was never a word, and every list of words that is kept in memory could have a
+# million of its letters.
 LONGEST_WORD = 255
-# Unknown words of a query for which a nearest word is looked for: that takes some milliseconds each, and a query with
-# more of them is in another language.
+# Unknown words of a query for which a nearest word is looked for: that takes some milliseconds
+# each, and a query with more of them is in another language.
 _MOST_CORRECTED = 8
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(
@@ -48,16 +51,18 @@ class Parsed:
 
     @property
     def lists(self) -> bool:
-        """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
+        """Whether it describes nothing and only restricts, so that all that it lets through is
+        listed.
+        """
         return not self.text and bool(self.without or self.fields)
 
 
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.
 
-    A query of several lines, of more than 32 words or of more than 1,000 characters is a text and has no operators.
-    What looks like an operator and is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign,
-    as in `-5 degrees`.
+    A query of several lines, of more than 32 words or of more than 1,000 characters is a text and
+    has no operators. What looks like an operator and is none, as in `a: b` or `a - b`, are plain
+    words. So are numbers with a minus sign, as in `-5 degrees`.
     """
     if len(text) > _LONGEST_WITH_OPERATORS or not _OPERATORS.search(text):
         return Parsed(text)
@@ -160,9 +165,10 @@ class WordQuery:
 def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> WordQuery:
     """What to search for in the words of documents.
 
-    Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that some
-    have. Of a long text the 32 most distinctive words are taken. A word that the query has several times counts more.
-    Words of more than 255 letters are left out, and so is what follows the first 100,000 characters.
+    Stop words count only if nothing else is left. A word that no document has is replaced by the
+    nearest one that some have. Of a long text the 32 most distinctive words are taken. A word that
+    the query has several times counts more. Words of more than 255 letters are left out, and so is
+    what follows the first 100,000 characters.
     """
     written_tokens = lexicon.tokenizer.words(parsed.text[:LONGEST_QUERY])
     tokens = [token for token in written_tokens if len(token) <= LONGEST_WORD]
@@ -185,7 +191,8 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
                 continue
             check_time()
             near = None
-            # A number is not misspelt; and what documents have that are not indexed yet is not known.
+            # A number is not misspelt; and what documents have that are not indexed yet is not
+            # known.
             if corrections_left and token.isalpha() and not lexicon.missing:
                 corrections_left -= 1
                 near = lexicon.nearest_word(token)

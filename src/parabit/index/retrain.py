@@ -69,10 +69,11 @@ def retrain(
 def retrain_reason(index: "Index") -> str:
     """Why the model of an index should be learned again; empty if there is no reason.
 
-    Either it was learned from fewer documents than a model profits from, and the index has half as many again; or it
-    does not know more than 15% of the words in a sample of the documents. On four collections (posts, news, docstrings,
-    abstracts) it was 4 to 7% of the documents that a model was learned from, 8 to 12% of others of the same collection,
-    and 19 to 67% of those of another one.
+    Either it was learned from fewer documents than a model profits from, and the index has half as
+    many again; or it does not know more than 15% of the words in a sample of the documents. On four
+    collections (posts, news, docstrings, abstracts) it was 4 to 7% of the documents that a model
+    was learned from, 8 to 12% of others of the same collection, and 19 to 67% of those of another
+    one.
     """
     from parabit.model.closed_form import SAMPLE  # here: it imports scipy
 

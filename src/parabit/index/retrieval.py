@@ -89,7 +89,9 @@ def _like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: 
 
 
 def _again_if_overwritten(index: "Index", run: Callable[[], "Hits"]) -> "Hits":
-    """The hits of a search, which begins again if another thread meets an index written over this one."""
+    """The hits of a search, which begins again if another thread meets an index written over this
+    one.
+    """
     for _ in range(_TRIES - 1):
         with suppress(OverwrittenError):
             return run()
@@ -98,7 +100,9 @@ def _again_if_overwritten(index: "Index", run: Callable[[], "Hits"]) -> "Hits":
 
 
 def _beginnings(snapshot: Snapshot, rows: Rows) -> Iterator[str]:
-    """What describes the documents in some rows: of long ones the beginning, as far as a query is looked at."""
+    """What describes the documents in some rows: of long ones the beginning, as far as a query is
+    looked at.
+    """
     for start in range(0, len(rows), _READ_TOGETHER):
         check_time()
         for fields in snapshot.fields_of(rows[start : start + _READ_TOGETHER]):
@@ -106,7 +110,9 @@ def _beginnings(snapshot: Snapshot, rows: Rows) -> Iterator[str]:
 
 
 def matching(index: "Index", query: str, text: str) -> set[str]:
-    """The words of a text that match a query, as they are written there; none if the index keeps no words."""
+    """The words of a text that match a query, as they are written there; none if the index keeps no
+    words.
+    """
     if not index.has_words:
         return set()
     snapshot = index.snapshot()
@@ -277,12 +283,14 @@ class Hit(Stored):
 class Hits:
     """The documents that were found for each of some queries, the best first.
 
-    `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
-    False if neither the model nor any document knows a word of query i: it then has no hits, as any would be arbitrary.
-    `encoded[i]` is False if the model knows none, so that the query has no code to compare, and its hits no distance.
-    `texts` are the queries without operators and corrected, `codes` theirs, `rank` is what they were ranked by, and
-    `notes[i]` say in words what was done with query i: words that were corrected, words that no document has.
-    `distances[i]` are the Hamming distances of its hits, `scores[i]` their scores, higher is better.
+    `hits[i]` are those of query i with their text and fields, which are read when they are asked
+    for. `known[i]` is False if neither the model nor any document knows a word of query i: it then
+    has no hits, as any would be arbitrary. `encoded[i]` is False if the model knows none, so that
+    the query has no code to compare, and its hits no distance. `texts` are the queries without
+    operators and corrected, `codes` theirs, `rank` is what they were ranked by, and `notes[i]` say
+    in words what was done with query i: words that were corrected, words that no document has.
+    `distances[i]` are the Hamming distances of its hits, `scores[i]` their scores, higher is
+    better.
     """
 
     def __init__(
@@ -321,7 +329,8 @@ class Hits:
         return list(self.each(query))
 
     def each(self, query: int) -> Iterator[Hit]:
-        """The hits of a query, the best first, read a few at a time: a hundred texts may not fit into memory.
+        """The hits of a query, the best first, read a few at a time: a hundred texts may not fit
+        into memory.
 
         Parameters:
             query: The position of the query.
@@ -372,7 +381,9 @@ class Hits:
 
     @cached_property
     def word_queries(self) -> Sequence[WordQuery]:
-        """What was searched for in the words of documents: `words`, and which were `corrected` or are `unknown`."""
+        """What was searched for in the words of documents: `words`, and which were `corrected` or
+        are `unknown`.
+        """
         if self._words is None:
             return [WordQuery() for _ in self._queries]
         # Ranks by code need them only to show which words match.
@@ -400,7 +411,9 @@ class Hits:
         return distances if self.encoded[query] else [None] * len(distances)
 
     def _shares(self, query: int) -> list[Why]:
-        """What the scores of a query's hits are made of: the share of each word, the highest first, and of the code."""
+        """What the scores of a query's hits are made of: the share of each word, the highest first,
+        and of the code.
+        """
         (rows, _, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
@@ -435,7 +448,9 @@ def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piec
 def passage(
     tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300
 ) -> list[Piece]:
-    """The passage of a text that has most different words of the query, some `length` characters long."""
+    """The passage of a text that has most different words of the query, some `length` characters
+    long.
+    """
     text = text[:_READ]
     spans = tokenizer.places(text, words)
     start = _best_start(text, spans, length) if len(text) > length else 0
@@ -455,7 +470,9 @@ def passage(
 
 
 def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int:
-    """Where the stretch with most different words begins, and of these the one with most words, and the first."""
+    """Where the stretch with most different words begins, and of these the one with most words, and
+    the first.
+    """
     best, start, first = (0, 0), 0, 0
     words = [text[slice(*span)].lower() for span in spans]
     for last, (_, end) in enumerate(spans):

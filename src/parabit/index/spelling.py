@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
     from parabit.index.words import Stems
 
-# Letters of a word that is corrected. English words have at most 29, German compounds in use 36, and a longer run of
-# letters is a sequence, a hash or two cats on a keyboard. The time of a correction grows with the square of the length.
+# Letters of a word that is corrected. English words have at most 29, German compounds in use 36,
+# and a longer run of letters is a sequence, a hash or two cats on a keyboard. The time of a
+# correction grows with the square of the length.
 LONGEST_CORRECTED = 40
-# Characters of texts in which written forms of a word are looked for: 50 articles of 10,000. Of longer texts fewer are
-# read, and of the last only a beginning.
+# Characters of texts in which written forms of a word are looked for: 50 articles of 10,000. Of
+# longer texts fewer are read, and of the last only a beginning.
 _MOST_CHARACTERS = 500_000
 _ONE_EDIT, _TWO_EDITS = (
     4,
@@ -28,9 +29,9 @@ _PLAIN = Tokenizer(fold_accents=True)
 
 
 def nearest_word(words: "RowWords", token: str) -> str | None:
-    """What to search for instead of a word that no document has: the word without accents, two words that documents
-    have next to each other, or the most frequent word that begins alike and is a letter apart, or two. A word of more
-    than 40 letters is not corrected.
+    """What to search for instead of a word that no document has: the word without accents, two
+    words that documents have next to each other, or the most frequent word that begins alike and is
+    a letter apart, or two. A word of more than 40 letters is not corrected.
     """
     if len(token) > LONGEST_CORRECTED:
         return None
@@ -102,7 +103,9 @@ def nearest_form(written: Counter[str], token: str) -> str:
 
 
 def _edits(first: str, second: str, most: int) -> int:
-    """How many letters must be added, removed, changed or swapped to make one word of another, or more than `most`."""
+    """How many letters must be added, removed, changed or swapped to make one word of another, or
+    more than `most`.
+    """
     if abs(len(first) - len(second)) > most:
         return most + 1
     before, row = list[int](), list(range(len(second) + 1))

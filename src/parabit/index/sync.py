@@ -1,4 +1,6 @@
-"""Bringing an index up to date with its corpus: what is new is added, what changed replaced, what is gone deleted."""
+"""Bringing an index up to date with its corpus: what is new is added, what changed replaced, what
+is gone deleted.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +72,8 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     corpus = _corpus_of(index, given, settings, allow_empty)
     result = Synced(roots=list(corpus.roots))
     known = read_files(store.folder, store.manifest.files)
-    # Files that stay as they were known, and those that were read, as they are now and as they were known.
+    # Files that stay as they were known, and those that were read, as they are now and as they were
+    # known.
     stay, after = _read_changed(corpus, known, result, report)
     before = {name: file for name, file in known.items() if name not in stay}
     _compare(index, stay, before, after, result)
@@ -148,7 +151,9 @@ def _all_gone(index: "Index", problem: str) -> CorpusError:
 def _read_changed(
     corpus: FileCorpus, known: Files, result: Synced, report: Report
 ) -> tuple[Files, Files]:
-    """Compare the files with those of the last sync: those that did not change, and the others as they are now."""
+    """Compare the files with those of the last sync: those that did not change, and the others as
+    they are now.
+    """
     versions = versions_of(corpus)
     stay = {
         name: file
@@ -193,12 +198,15 @@ def _twice(identity: str, one: str, other: str) -> CorpusError:
 
 
 def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
-    """Files that are not seen now, but may be there: in a folder that cannot be listed, or behind a broken link."""
+    """Files that are not seen now, but may be there: in a folder that cannot be listed, or behind a
+    broken link.
+    """
     folders = {
         place: reason for place, reason in corpus.unread if place.endswith("/") and may_pass(reason)
     }
     links = {place for place, reason in corpus.unread if reason == _BROKEN_LINK}
-    # Places that were not read are below their root; which one that is, is not known if there are several.
+    # Places that were not read are below their root; which one that is, is not known if there are
+    # several.
     anywhere = next(iter(folders.values()), "") if len(corpus.roots) > 1 else folders.get("./", "")
     kept = []
     for file in missing:
@@ -284,7 +292,9 @@ def _write(
 
 
 class _Chosen(Corpus):
-    """Some documents of a corpus, if they are still what they were; `waiting` are those that were not read yet."""
+    """Some documents of a corpus, if they are still what they were; `waiting` are those that were
+    not read yet.
+    """
 
     def __init__(self, corpus: FileCorpus, files: Files, ids: Collection[str]) -> None:
         self.waiting = {

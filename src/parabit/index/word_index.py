@@ -1,4 +1,6 @@
-"""The words of an index's documents: searched by row, and the word index kept up to date with the store."""
+"""The words of an index's documents: searched by row, and the word index kept up to date with the
+store.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,8 +37,9 @@ _COUNTED = 1000  # documents with two words next to each other
 RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words and frequent ones
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _NAMED = 64  # documents that are named one by one in a query: a set takes half a millisecond, however small
-# What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
-# query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
+# What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a
+# document has the whole query word for word says more than all else: it finds what somebody quotes,
+# and other queries lose nothing.
 QUOTATION_WEIGHT = 2.0
 STOP_WEIGHT = 0.25
 PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
@@ -69,8 +72,8 @@ class RowWords:
     def best(
         self, query: WordQuery, count: int, allowed: Mask | None = None
     ) -> tuple[Rows, Scores, float, float]:
-        """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest BM25
-        before quotations are counted.
+        """The rows with the highest BM25 that a filter lets through, the most that any other has,
+        and the highest BM25 before quotations are counted.
         """
         terms = self._terms(query)
         rows, scores, bound = self._best(terms, count, allowed)
@@ -132,7 +135,9 @@ class RowWords:
         )
 
     def _sums(self, words: Mapping[str, float], rows: Rows) -> Scores:
-        """What words add to the scores of a few rows; to look up one after the other is faster than any of them."""
+        """What words add to the scores of a few rows; to look up one after the other is faster than
+        any of them.
+        """
         query = self._some(rows)
         for word, weight in words.items():
             parts = [
@@ -152,7 +157,9 @@ class RowWords:
         return scores
 
     def restricted(self, query: WordQuery, allowed: Mask | None) -> tuple[Mask, bool]:
-        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
+        """A filter that also asks for what documents must have and must not, and whether any has
+        what it must have.
+        """
         mask = self._snapshot.select(())
         for part in self._required(query):
             mask &= self._having(part)
@@ -171,7 +178,9 @@ class RowWords:
         )
 
     def texts_near(self, stem: str, edits: int) -> Iterator[str]:
-        """Some texts with a word that differs in so many letters, read a few at a time as they are asked for."""
+        """Some texts with a word that differs in so many letters, read a few at a time as they are
+        asked for.
+        """
         fuzzy = tantivy.Query.fuzzy_term_query(self._schema, TEXT, stem, edits)
         rows = self._snapshot.rows_of_serials(self._reader.search(fuzzy, _LOOKED_AT)[0])
         rows = rows[rows >= 0]
@@ -187,7 +196,9 @@ class RowWords:
         return mask
 
     def _terms(self, query: WordQuery) -> tantivy.Query | None:
-        """The words of a query, and what documents must have and must not; None if no document can match it."""
+        """The words of a query, and what documents must have and must not; None if no document can
+        match it.
+        """
         if not query.finds:
             return None
         clauses = [
@@ -231,11 +242,13 @@ def _both(*parts: tantivy.Query) -> tantivy.Query:
 
 
 class WordIndex:
-    """The word index of a store: opened when it is first needed, and brought up to date by a process that may write.
+    """The word index of a store: opened when it is first needed, and brought up to date by a
+    process that may write.
 
-    Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught
-    up on opening. A process that may not write searches the words that are there, and its answers say how many
-    documents are missing. Threads may share it: what changes it holds `store.changing`.
+    Words are committed at the end of each change of the index, so that others see them; what a
+    crash loses is caught up on opening. A process that may not write searches the words that are
+    there, and its answers say how many documents are missing. Threads may share it: what changes it
+    holds `store.changing`.
     """
 
     def __init__(self, store: Store) -> None:
@@ -263,7 +276,9 @@ class WordIndex:
         return RowWords(words, reader, snapshot, self._count_missing(reader, snapshot))
 
     def open(self, report: Report = silent) -> Words | None:
-        """The word index, as up to date as this process can make it; None if there is none beside the store."""
+        """The word index, as up to date as this process can make it; None if there is none beside
+        the store.
+        """
         words = self._words
         if words is not None or self.settings is None or self._store.keeps_words:
             return words
@@ -333,7 +348,9 @@ class WordIndex:
         )
 
     def _opened(self, folder: Path, by_links: bool = False) -> Words | None:
-        """The word index in a folder; None if there is none, or it is damaged or that of another index."""
+        """The word index in a folder; None if there is none, or it is damaged or that of another
+        index.
+        """
         try:
             words = Words.open(folder, by_links)
         except IndexDamagedError:
@@ -413,7 +430,8 @@ class WordIndex:
             raise
 
     def _is_current(self, reader: WordReader) -> bool:
-        # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
+        # Of an update that was lost, the new document is missing and the old one is still there:
+        # their number is right.
         alive = alive_serials(self._store.snapshot())
         last_serial = int(alive[-1]) if len(alive) else 0
         return reader.documents == len(alive) and reader.last_serial == last_serial
@@ -441,7 +459,9 @@ def new_folder_name() -> str:
 def build_words(
     folder: Path, manifest: Manifest, language: str | None, fold_accents: bool, report: Report
 ) -> Manifest:
-    """Make the word index of a generation that was just written; returns the manifest that names it."""
+    """Make the word index of a generation that was just written; returns the manifest that names
+    it.
+    """
     settings = WordSettings(language, fold_accents, new_folder_name())
     words = Words.create(folder / settings.folder, language, fold_accents, manifest.lineage)
     catch_up(words, open_snapshot(folder, manifest), report)
@@ -472,6 +492,8 @@ def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
 
 
 def searchable(fields: Mapping[str, Any]) -> str:
-    """What the words of a document are taken from: its text, and its title if the text does not begin with it."""
+    """What the words of a document are taken from: its text, and its title if the text does not
+    begin with it.
+    """
     text, title = fields.get("text", ""), fields.get("title")
     return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text

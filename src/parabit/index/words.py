@@ -1,13 +1,15 @@
 """The word index: BM25 over the texts of an index, by tantivy.
 
-It lies in a folder `words-…` beside the codes and is derived from the store, which is the truth. It knows documents by
-their serial numbers, which only ascend and outlive compaction, so two questions tell whether it is up to date: its
-highest serial number, and how many documents it has. What is missing is added and what is too much is deleted when an
-index is opened. If a file is damaged, everything is built again, in a new folder: the old one is removed when the
-manifest names the new one. A word index knows which index it belongs to, so that it is not taken for that of another.
+It lies in a folder `words-…` beside the codes and is derived from the store, which is the truth. It
+knows documents by their serial numbers, which only ascend and outlive compaction, so two questions
+tell whether it is up to date: its highest serial number, and how many documents it has. What is
+missing is added and what is too much is deleted when an index is opened. If a file is damaged,
+everything is built again, in a new folder: the old one is removed when the manifest names the new
+one. A word index knows which index it belongs to, so that it is not taken for that of another.
 
-A word is a token of parabit's tokenizer, so `c++`, `486` and Chinese text are searchable, stemmed by tantivy. Every
-file of tantivy ends with a checksum of its own. `meta.json`, which has none, is kept in `parabit.json`, too, which has.
+A word is a token of parabit's tokenizer, so `c++`, `486` and Chinese text are searchable, stemmed
+by tantivy. Every file of tantivy ends with a checksum of its own. `meta.json`, which has none, is
+kept in `parabit.json`, too, which has.
 """
 
 import json
@@ -47,8 +49,8 @@ from parabit.untrusted import (
 FORMAT = 1
 ABOUT = "parabit.json"  # what we say about a word index
 META, MANAGED = "meta.json", ".managed.json"  # what tantivy says, and which files it has made
-# Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
-# segments takes a quarter longer than in one.
+# Bytes of new words that are collected before they are written as one segment. To search a million
+# abstracts in 7 segments takes a quarter longer than in one.
 _HEAP = 512 << 20
 _PARTS = (
     "fast",
@@ -89,7 +91,9 @@ class Stems:
         self._stems: dict[str, str] = {}  # of tokens, which come again and again
 
     def stop_words(self, tokens: Sequence[str]) -> Collection[str]:
-        """Those of some tokens, and perhaps others, that are stop words; of some languages there is no list of them."""
+        """Those of some tokens, and perhaps others, that are stop words; of some languages there is
+        no list of them.
+        """
         if self.language in (None, "en"):
             return english_stop_words()
         builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
@@ -126,7 +130,8 @@ class Stems:
 class WordReader:
     """The words of an index as they were when they were last committed.
 
-    It does not change: a search that has begun goes on with what it saw, whatever another thread commits.
+    It does not change: a search that has begun goes on with what it saw, whatever another thread
+    commits.
     """
 
     def __init__(self, folder: Path, searcher: tantivy.Searcher) -> None:
@@ -186,8 +191,9 @@ class Seal:
 class Words(Stems):
     """The words of an index: one process writes them, any number search them.
 
-    tantivy locks a file to open an index, and lets nobody else read what it has just written until it is sealed. So
-    who may not write opens a temporary folder with links to the files and with `meta.json` as it was sealed last.
+    tantivy locks a file to open an index, and lets nobody else read what it has just written until
+    it is sealed. So who may not write opens a temporary folder with links to the files and with
+    `meta.json` as it was sealed last.
     """
 
     def __init__(

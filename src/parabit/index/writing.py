@@ -117,13 +117,17 @@ def build(
 
 
 def storable(documents: Texts) -> Corpus:
-    """A corpus of documents that can be stored. One of files already skips the others, and says in which line."""
+    """A corpus of documents that can be stored. One of files already skips the others, and says in
+    which line.
+    """
     corpus = as_corpus(documents)
     return corpus if isinstance(corpus, FileCorpus) else CheckedCorpus(corpus)
 
 
 def _warn_of_skipped(corpus: Corpus) -> None:
-    """Log what was skipped or replaced, of documents from Python; who reads files has a corpus that says it."""
+    """Log what was skipped or replaced, of documents from Python; who reads files has a corpus that
+    says it.
+    """
     if not isinstance(corpus, CheckedCorpus):
         return
     for done, tally in (("skipped", corpus.skipped), ("changed", corpus.notes)):
@@ -232,7 +236,9 @@ def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
 
 
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
-    """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
+    """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be
+    there.
+    """
     _ = index.model  # first: an index of codes takes no texts
     store = index._store
     given = storable(documents)
@@ -266,7 +272,9 @@ def noted_progress(how: str) -> Iterator[Written]:
 
 
 def put_encoded(index: "Index", corpus: Corpus, written: Written, report: Report) -> None:
-    """Encode documents and put them in an index, batch by batch; `written` counts what became of them until now."""
+    """Encode documents and put them in an index, batch by batch; `written` counts what became of
+    them until now.
+    """
     left_out = list[str]()
     for batch in batches_of(index.model, corpus, index.keeps, left_out, report):
         gone = there(index, left_out[written.left_out :])
@@ -283,7 +291,9 @@ def there(index: "Index", ids: Sequence[str]) -> list[str]:
 
 
 def _check_ids(index: "Index", corpus: Corpus, new: bool, report: Report) -> None:
-    """Read a corpus and raise if an id is there twice, or in the index, before the first document goes in."""
+    """Read a corpus and raise if an id is there twice, or in the index, before the first document
+    goes in.
+    """
     numbers: dict[str, int] = {}
     for batch in corpus.batches():
         for number, document in enumerate(batch, len(numbers)):
@@ -298,7 +308,9 @@ def _check_ids(index: "Index", corpus: Corpus, new: bool, report: Report) -> Non
 
 
 def _same_id(identity: str, corpus: Corpus) -> SameIdError:
-    """The error for two documents with one id: where they are is found by reading the corpus once more."""
+    """The error for two documents with one id: where they are is found by reading the corpus once
+    more.
+    """
     places: list[str] = []
     for document in corpus:
         if document.id == identity:

@@ -1,4 +1,6 @@
-"""Keeping an index: a folder of memory-mapped arrays, a log of the changes since, and one writer at a time."""
+"""Keeping an index: a folder of memory-mapped arrays, a log of the changes since, and one writer at
+a time.
+"""
 
 from parabit.index.store.manifest import (
     MAP,

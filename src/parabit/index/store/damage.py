@@ -1,7 +1,8 @@
 """Files of an index that are not what was written, and files that are no files but links.
 
-An index is a folder that may come from anybody. Nothing in it is opened through a link, so reading an index cannot
-reach a file outside it, and neither can writing to it. "Damaged" is only said of what was read twice.
+An index is a folder that may come from anybody. Nothing in it is opened through a link, so reading
+an index cannot reach a file outside it, and neither can writing to it. "Damaged" is only said of
+what was read twice.
 """
 
 import os
@@ -32,7 +33,8 @@ def damaged(path: Path, reason: str = "") -> IndexDamagedError:
 
 
 def read_twice(read: Callable[[], T]) -> T:
-    """What a function reads. If it finds damage, it reads again: only what it finds twice is damage.
+    """What a function reads. If it finds damage, it reads again: only what it finds twice is
+    damage.
 
     A writer in another process may change files while they are read.
     """
@@ -44,7 +46,9 @@ def read_twice(read: Callable[[], T]) -> T:
 
 
 def open_regular(path: Path, write: bool = False) -> BinaryIO:
-    """Open a file that exists and is neither a link nor a device; an IndexDamagedError if it is one."""
+    """Open a file that exists and is neither a link nor a device; an IndexDamagedError if it is
+    one.
+    """
     flags = (os.O_RDWR if write else os.O_RDONLY) | _NO_LINK | _NO_WAITING | _BINARY
     try:
         descriptor = os.open(path, flags)

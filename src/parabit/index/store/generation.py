@@ -1,11 +1,13 @@
-"""A generation: all documents of an index at some time, as `.npy` files that are written once and never changed.
+"""A generation: all documents of an index at some time, as `.npy` files that are written once and
+never changed.
 
-The manifest has a checksum of each file. Ids, and fields as JSON, lie one after the other in a file of bytes, and a
-file of offsets says where each begins. Two tables, sorted by 64-bit keys, find rows by their ids and their fields.
+The manifest has a checksum of each file. Ids, and fields as JSON, lie one after the other in a file
+of bytes, and a file of offsets says where each begins. Two tables, sorted by 64-bit keys, find rows
+by their ids and their fields.
 
-The files may come from a stranger. Types and shapes are compared with what the manifest asks for before anything is
-mapped, so that no library reads beyond an array; and numbers that lead from one array into another are compared with
-its length where they are used.
+The files may come from a stranger. Types and shapes are compared with what the manifest asks for
+before anything is mapped, so that no library reads beyond an array; and numbers that lead from one
+array into another are compared with its length where they are used.
 """
 
 import mmap
@@ -59,8 +61,8 @@ Recode = Callable[
     [NDArray[np.int64]], dict[str, NDArray[Any]]
 ]  # from rows to other codes and extra arrays
 SaveModel = Callable[[Path], None]
-# Adds what else belongs to an index, such as its words, to the folder of a generation that is written but not yet
-# named by a manifest; returns the manifest that names that, too.
+# Adds what else belongs to an index, such as its words, to the folder of a generation that is
+# written but not yet named by a manifest; returns the manifest that names that, too.
 Complete = Callable[[Path, Manifest], Manifest]
 Shape: TypeAlias = tuple[int, ...]
 
@@ -68,8 +70,8 @@ Shape: TypeAlias = tuple[int, ...]
 class Generation:
     """The documents of a generation, memory-mapped: opened at once whatever their size.
 
-    Opening checks that every file has the type, the size and the header that the manifest asks for, and every byte of
-    a small generation.
+    Opening checks that every file has the type, the size and the header that the manifest asks for,
+    and every byte of a small generation.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -102,7 +104,9 @@ class Generation:
                 raise self._damaged(name)
 
     def check_lengths(self) -> None:
-        """Raise if a file was cut off since it was mapped: to read what it lacks would end the process."""
+        """Raise if a file was cut off since it was mapped: to read what it lacks would end the
+        process.
+        """
         for mapped in self._mapped.values():
             mapped.check_length()
 
@@ -122,7 +126,8 @@ class Generation:
         starts = np.searchsorted(keys, wanted)
         stops = np.searchsorted(keys, wanted, side="right")
         rows = np.full(len(ids), -1, dtype=np.int64)
-        # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
+        # Other ids may have the same hash, so the ids themselves must be compared; nearly always it
+        # is one.
         for more in range(int((stops - starts).max(initial=0))):
             missing = np.flatnonzero((rows < 0) & (starts + more < stops))
             suspects = self.arrays[IDS + ROWS][starts[missing] + more]
@@ -175,7 +180,9 @@ class _MappedFile:
 
 
 def _check_forms(manifest: Manifest, folder: Path) -> None:
-    """Raise unless the arrays of a manifest are those that its documents must have, with the types and shapes."""
+    """Raise unless the arrays of a manifest are those that its documents must have, with the types
+    and shapes.
+    """
     expected = expected_forms(manifest)
     for name in expected.keys() | manifest.arrays.keys():
         form, wanted = manifest.arrays.get(name), expected.get(name)
@@ -222,13 +229,15 @@ def write_generation(
     complete: Complete | None = None,
     final_folder: Path | None = None,
 ) -> None:
-    """Write a generation, an empty log and perhaps a model, then the manifest that makes them the index; then clear up.
+    """Write a generation, an empty log and perhaps a model, then the manifest that makes them the
+    index; then clear up.
 
-    The documents of a snapshot keep their codes, unless `recode` gives them others. `complete` adds what else belongs
-    to the index before the manifest is written: all of it becomes visible in that one step. `final_folder` is where
-    a new index will lie, which is its home; without it this is another generation of the same index.
-    Memory grows with the documents by what finds them (16 bytes per id, 24 per label and number) and by what the
-    back end needs to be built; texts and codes are not held.
+    The documents of a snapshot keep their codes, unless `recode` gives them others. `complete` adds
+    what else belongs to the index before the manifest is written: all of it becomes visible in that
+    one step. `final_folder` is where a new index will lie, which is its home; without it this is
+    another generation of the same index. Memory grows with the documents by what finds them (16
+    bytes per id, 24 per label and number) and by what the back end needs to be built; texts and
+    codes are not held.
     """
     token = secrets.token_hex(8)
     manifest = replace(manifest, generation=next_generation(folder), token=token)
@@ -321,7 +330,9 @@ class GenerationWriter:
             self.add(columns, found=int(np.searchsorted(rows, base.documents)))
 
     def finish(self, report: Report) -> Manifest:
-        """Write the tables and a back end's arrays; returns the manifest with all that it says of the documents."""
+        """Write the tables and a back end's arrays; returns the manifest with all that it says of
+        the documents.
+        """
         manifest = self._manifest
         self._stack.close()
         for name in _TABLES:
@@ -352,7 +363,9 @@ class GenerationWriter:
             self._need_unique(table[KEYS][order], table[ROWS][order])
 
     def _need_unique(self, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
-        """Raise if two documents have one id: they are beside each other in the table, as their keys are equal."""
+        """Raise if two documents have one id: they are beside each other in the table, as their
+        keys are equal.
+        """
         ids, offsets = self._mapped(IDS), self._mapped(IDS + OFFSETS)
         for place in np.flatnonzero(keys[1:] == keys[:-1]).tolist():
             one, other = (

@@ -3,9 +3,10 @@
     64 bytes   a name and the token of the generation, with their checksum; two places for the acknowledged length
     records    20 bytes (a mark, the length and the checksum of what follows, the checksum of these), and the content
 
-A record is acknowledged when it is on the disk. After that the new length goes to one of the two places in turn,
-without waiting for the disk. So what lies before the acknowledged length must be whole, or the log is damaged: also
-its last record, which would otherwise pass for one that a crash cut short. What lies after it counts if it is whole.
+A record is acknowledged when it is on the disk. After that the new length goes to one of the two
+places in turn, without waiting for the disk. So what lies before the acknowledged length must be
+whole, or the log is damaged: also its last record, which would otherwise pass for one that a crash
+cut short. What lies after it counts if it is whole.
 """
 
 import os
@@ -54,11 +55,14 @@ class Log:
         return self._end - _START
 
     def read(self) -> list[bytes]:
-        """The records after those that were read before. Half a record at the end is left out: it may be under way."""
+        """The records after those that were read before. Half a record at the end is left out: it
+        may be under way.
+        """
         return read_twice(self._read)
 
     def _read(self) -> list[bytes]:
-        # First the acknowledged length: the file only grows, so it holds that much when it is read next.
+        # First the acknowledged length: the file only grows, so it holds that much when it is read
+        # next.
         acknowledged = max(self._lengths())
         if not acknowledged:
             raise damaged(self.path, "both places for its length are")
@@ -89,7 +93,9 @@ class Log:
         self._acknowledge()
 
     def append(self, record: bytes) -> None:
-        """Add a record; it is on the disk when this returns. A full disk is an OSError, and nothing was added."""
+        """Add a record; it is on the disk when this returns. A full disk is an OSError, and nothing
+        was added.
+        """
         if self._broken:
             raise IndexFolderError(
                 f"{self.path} could not be written before", hint="open the index again"
@@ -103,8 +109,8 @@ class Log:
                 content = content[self._write_at(end - len(content), content) :]
             os.fsync(self._file.fileno())
         except BaseException:
-            # Half a record can be taken back. Of a whole one that did not reach the disk for sure, readers may know
-            # already: it is for the next opening to say what became of it.
+            # Half a record can be taken back. Of a whole one that did not reach the disk for sure,
+            # readers may know already: it is for the next opening to say what became of it.
             if content:
                 self._file.truncate(self._end)
                 self._broken = False

@@ -1,9 +1,10 @@
-"""The folder of an index: its manifest, the one file that says which of the others count, and its lock.
+"""The folder of an index: its manifest, the one file that says which of the others count, and its
+lock.
 
-A manifest may come from a stranger. `read_manifest` checks each value once: names are plain names of
-the forms that this library gives, so nothing outside the folder can be named, and the arrays have
-the types and shapes that the numbers of documents and bits ask for. What is removed from a folder is
-only what has a name and a content of these forms, too.
+A manifest may come from a stranger. `read_manifest` checks each value once: names are plain names
+of the forms that this library gives, so nothing outside the folder can be named, and the arrays
+have the types and shapes that the numbers of documents and bits ask for. What is removed from a
+folder is only what has a name and a content of these forms, too.
 """
 
 import json
@@ -124,9 +125,9 @@ class WordSettings:
 class Home:
     """Where an index was made: its path, and the number that the file system gave its folder.
 
-    A copy has another number, wherever it lies, and so has what somebody else has sent: they can write any path into
-    it, but do not know the number of the folder that it is unpacked to. What an index says about places outside its
-    folder is followed only at its home.
+    A copy has another number, wherever it lies, and so has what somebody else has sent: they can
+    write any path into it, but do not know the number of the folder that it is unpacked to. What an
+    index says about places outside its folder is followed only at its home.
     """
 
     path: str
@@ -270,7 +271,9 @@ _CHECKSUM = whole(0, (1 << 32) - 1)
 
 
 def _is_form(value: Any) -> bool:
-    """Whether something is the type, the shape and the checksum of an array; which, is for `Generation` to say."""
+    """Whether something is the type, the shape and the checksum of an array; which, is for
+    `Generation` to say.
+    """
     if not isinstance(value, list) or len(value) != 3:
         return False
     kind, shape, checksum = value
@@ -354,7 +357,9 @@ def _checked(content: dict[str, Any]) -> Manifest:
 
 
 def trust(folder: Path) -> None:
-    """Make the folder that an index is in its home, so that what it says about other places is followed."""
+    """Make the folder that an index is in its home, so that what it says about other places is
+    followed.
+    """
     with writer_lock(folder):
         write_manifest(folder, replace(read_manifest(folder), home=home_of(folder)))
 

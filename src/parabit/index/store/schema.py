@@ -1,4 +1,6 @@
-"""What a document is to the store: an id, fields as JSON, a row in some arrays, and keys that it is found by."""
+"""What a document is to the store: an id, fields as JSON, a row in some arrays, and keys that it is
+found by.
+"""
 
 import json
 import re
@@ -35,7 +37,8 @@ _LONGEST_REMEMBERED = 200  # characters of a name and its value whose key is kep
 _COUNTS = struct.Struct("<QQ")  # deleted and added documents
 _FLAT = frozenset((str, int, float, bool, type(None)))  # types of values that cannot be nested
 _TOO_DEEP = f"(left out: nested more than {DEEPEST} deep)"
-# A string as a whole, as a bracket in it is none. Each matches in one way, also without its end: that is linear time.
+# A string as a whole, as a bracket in it is none. Each matches in one way, also without its end:
+# that is linear time.
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.S)
 
 
@@ -49,7 +52,9 @@ class Batch(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Documents as they are stored: ids and fields as bytes, and a row each of the codes, serials and vectors."""
+    """Documents as they are stored: ids and fields as bytes, and a row each of the codes, serials
+    and vectors.
+    """
 
     ids: Sequence[bytes]
     records: Sequence[bytes]
@@ -64,7 +69,9 @@ class Change(NamedTuple):
 
 
 def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> Columns:
-    """A batch as it is stored, with serial numbers from `first_serial` on; raise if it does not fit."""
+    """A batch as it is stored, with serial numbers from `first_serial` on; raise if it does not
+    fit.
+    """
     if batch is None:
         return Columns([], [], {})
     count, codes, vectors = len(batch.ids), np.asarray(batch.codes), batch.vectors
@@ -93,7 +100,9 @@ def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> C
 
 
 def pack(change: Change) -> bytes:
-    """A change as a record of the log: counts, deleted rows, arrays, and the lengths and bytes of ids and records."""
+    """A change as a record of the log: counts, deleted rows, arrays, and the lengths and bytes of
+    ids and records.
+    """
     ids, records, arrays = change.added
     lengths = np.array([len(written) for written in (*ids, *records)], dtype=np.int64)
     head = _COUNTS.pack(len(change.deleted), len(ids))
@@ -108,7 +117,9 @@ def pack(change: Change) -> bytes:
 
 
 def unpack(record: bytes, kinds: Mapping[str, np.dtype[Any]]) -> Change:
-    """The change that `pack` wrote; `kinds` are in the order of the arrays. A ValueError says that it is none."""
+    """The change that `pack` wrote; `kinds` are in the order of the arrays. A ValueError says that
+    it is none.
+    """
     reader = _RecordReader(record)
     deleted, added = reader.counts()
     rows = reader.array(np.dtype("<i8"), deleted)
@@ -270,7 +281,8 @@ def _with_half(fields: Mapping[str, Any]) -> str:
 
 
 def fields_in(record: bytes) -> dict[str, Any]:
-    """The fields that `record_of` wrote, and what anybody else wrote as fields that could be stored today.
+    """The fields that `record_of` wrote, and what anybody else wrote as fields that could be stored
+    today.
 
     Halves of surrogate pairs become U+FFFD, and a text stands for a field that is nested too deep.
     """
@@ -303,7 +315,9 @@ def _damaged() -> IndexFolderError:
 
 
 def _cleaned(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields without halves of surrogate pairs, and with a text in place of each that cannot be written back."""
+    """Fields without halves of surrogate pairs, and with a text in place of each that cannot be
+    written back.
+    """
     cleaned = {}
     for name, value in fields.items():
         try:
@@ -338,8 +352,9 @@ def _shallow(text: str) -> Any:
 
 
 def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
-    """What finds a document with such stored fields: a key of every value and of every item in a list, without a
-    number, and a key of every field that can be compared as a number or a date, with it.
+    """What finds a document with such stored fields: a key of every value and of every item in a
+    list, without a number, and a key of every field that can be compared as a number or a date,
+    with it.
     """
     for name, value in fields.items():
         if name == TEXT:
@@ -354,7 +369,8 @@ def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
 def field_key(name: str, value: Value) -> int:
     """64 bits that stand for a value of a field; two values share theirs with a chance of 1 in 2^64.
 
-    Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN is None.
+    Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN
+    is None.
     """
     if isinstance(value, str) and len(name) + len(value) > _LONGEST_REMEMBERED:
         return _field_key(name, value)
@@ -377,14 +393,17 @@ def number_key(name: str) -> int:
 
 
 def _plain(value: object) -> object:
-    """What json asks for a value it does not know: numpy's numbers and arrays are as good as Python's."""
+    """What json asks for a value it does not know: numpy's numbers and arrays are as good as
+    Python's.
+    """
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} is no JSON")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
-# NaN is written if there is no value, as pandas has it; JSON does not know it, so it is read as null.
+# NaN is written if there is no value, as pandas has it; JSON does not know it, so it is read as
+# null.
 _DECODER = json.JSONDecoder(
     parse_constant=lambda constant: None if constant == "NaN" else float(constant)
 )

@@ -1,4 +1,6 @@
-"""The documents of an index at one moment: a generation on disk, and in memory what the log added since."""
+"""The documents of an index at one moment: a generation on disk, and in memory what the log added
+since.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -31,9 +33,11 @@ _BLOCK_BYTES = 16 << 20  # of records that are read together
 
 
 class Tail:
-    """The documents that the log added, their rows counted from 0. It only grows: each snapshot sees a beginning of it.
+    """The documents that the log added, their rows counted from 0. It only grows: each snapshot
+    sees a beginning of it.
 
-    What finds documents by their fields is made when it is first needed, so that a log is read quickly.
+    What finds documents by their fields is made when it is first needed, so that a log is read
+    quickly.
     """
 
     def __init__(self, kinds: dict[str, np.dtype[Any]]) -> None:
@@ -90,9 +94,11 @@ class Tail:
 
 
 class Snapshot:
-    """The documents of an index at one moment. Later changes are not seen; rows stay valid as long as it lives.
+    """The documents of an index at one moment. Later changes are not seen; rows stay valid as long
+    as it lives.
 
-    A row is a document's place: first those of the generation, then those that came later; deleted ones keep theirs.
+    A row is a document's place: first those of the generation, then those that came later; deleted
+    ones keep theirs.
     """
 
     def __init__(
@@ -206,7 +212,9 @@ class Snapshot:
         return len(self._rows_having(field, value))
 
     def numbers(self, field: str) -> NDArray[np.float64]:
-        """The numbers in a field, (rows,), with NaN if a document has none; dates as seconds since 1970."""
+        """The numbers in a field, (rows,), with NaN if a document has none; dates as seconds since
+        1970.
+        """
         rows, found = self._find(schema.number_key(field))
         if len(rows) == self.rows:
             return found
@@ -216,7 +224,9 @@ class Snapshot:
 
     @cached_property
     def serials(self) -> NDArray[np.int64]:
-        """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
+        """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the
+        index is merged.
+        """
         base = self.base.arrays[SERIALS]
         serials = (
             np.concatenate([base, self.tail.arrays[SERIALS][: self.added]]) if self.added else base
@@ -253,7 +263,9 @@ class Snapshot:
         allowed: NDArray[np.bool_] | None = None,
         backend: str = "auto",
     ) -> Found:
-        """The nearest `most` documents of each code, or all within the radius, or both; of `allowed` rows only."""
+        """The nearest `most` documents of each code, or all within the radius, or both; of
+        `allowed` rows only.
+        """
         if self.alive is not None:
             allowed = self.alive if allowed is None else allowed & self.alive
         tail = self.tail.arrays[CODES][: self.added]
@@ -266,14 +278,17 @@ class Snapshot:
             ) from problem
 
     def sample(self, most: int) -> NDArray[np.int64]:
-        """The rows of all documents, ascending; of more than `most` a random sample, always the same."""
+        """The rows of all documents, ascending; of more than `most` a random sample, always the
+        same.
+        """
         rows = self.first(self.rows, None)
         if len(rows) <= most:
             return rows
         return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
     def blocks(self, documents: int) -> Iterator[NDArray[np.int64]]:
-        """The rows of all documents, ascending, in blocks of at most so many documents and 16 MB of records.
+        """The rows of all documents, ascending, in blocks of at most so many documents and 16 MB of
+        records.
 
         A document that is larger comes alone: memory must not grow with the size of documents.
         """

@@ -46,8 +46,9 @@ from parabit.index.store.snapshot import Snapshot, Tail
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
-# The log is merged when it has so many bytes or changes, or a sixteenth of the generation's: opening stays fast, and
-# what is copied for each new document is some others, however large the index becomes.
+# The log is merged when it has so many bytes or changes, or a sixteenth of the generation's:
+# opening stays fast, and what is copied for each new document is some others, however large the
+# index becomes.
 _MERGED_BYTES, _MERGED_CHANGES, _MERGED_SHARE = 4 << 20, 20_000, 16
 
 _logger = getLogger(__name__)
@@ -77,7 +78,9 @@ class BaseStore(ABC):
         """The documents as they are now."""
 
     def close(self) -> None:
-        """Release the lock, and let go of everything that is open. Snapshots that were taken stay valid."""
+        """Release the lock, and let go of everything that is open. Snapshots that were taken stay
+        valid.
+        """
         self._held.close()
 
     @property
@@ -126,13 +129,14 @@ class BaseStore(ABC):
 
 
 class Store(BaseStore):
-    """Codes, ids, fields and vectors of documents in a folder; one process writes it, any number read it.
+    """Codes, ids, fields and vectors of documents in a folder; one process writes it, any number
+    read it.
 
-    It opens in a time that does not depend on its size but on that of its log. Indexes below 64 MB are checked
-    completely then, the files of others for their size and header; `verify` checks all.
+    It opens in a time that does not depend on its size but on that of its log. Indexes below 64 MB
+    are checked completely then, the files of others for their size and header; `verify` checks all.
 
-    Threads may share it. What changes or refreshes it is done by one thread at a time; a snapshot that another thread
-    has taken stays valid and does not change.
+    Threads may share it. What changes or refreshes it is done by one thread at a time; a snapshot
+    that another thread has taken stays valid and does not change.
     """
 
     def __init__(
@@ -160,11 +164,12 @@ class Store(BaseStore):
         report: Report = silent,
         complete: Complete | None = None,
     ) -> None:
-        """Make an index of documents, which are its rows in their order; under its name it is complete or not there.
+        """Make an index of documents, which are its rows in their order; under its name it is
+        complete or not there.
 
-        `save_model` writes the model to the folder it is given. `complete` adds what else belongs to the index, such
-        as its words, before anybody sees it. With `overwrite` an index of that name is replaced, in one step, and
-        nothing but an index.
+        `save_model` writes the model to the folder it is given. `complete` adds what else belongs
+        to the index, such as its words, before anybody sees it. With `overwrite` an index of that
+        name is replaced, in one step, and nothing but an index.
         """
         write = partial(
             write_generation,
@@ -176,7 +181,8 @@ class Store(BaseStore):
             final_folder=folder,
         )
         if overwrite and is_index(folder):
-            # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
+            # As a new generation, not as a new folder: then a kill at any moment leaves the old
+            # index or the new one.
             with writer_lock(folder):
                 write(folder)
         else:
@@ -202,10 +208,12 @@ class Store(BaseStore):
         return snapshot
 
     def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
-        """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
+        """Add documents, in place of those that have their ids, and delete others; returns how many
+        were replaced.
 
-        It is one step: nobody sees half of it, and all of it is on the disk when this returns, or none is. Ids to
-        delete that no document has are ignored. A log that has grown long is merged then.
+        It is one step: nobody sees half of it, and all of it is on the disk when this returns, or
+        none is. Ids to delete that no document has are ignored. A log that has grown long is merged
+        then.
         """
         with self.changing:
             snapshot = self._current()
@@ -231,9 +239,10 @@ class Store(BaseStore):
     ) -> None:
         """Write the documents as a new generation, in the order of their rows, with an empty log.
 
-        Everything is verified on the way. Rows get new numbers; readers keep the old generation until they `refresh`.
-        With `recode`, documents get the codes and vectors of another model, whose `bits`, `dim` and `fingerprint` are
-        given, in the same step; all else stays, serial numbers among it, so that a word index stays valid.
+        Everything is verified on the way. Rows get new numbers; readers keep the old generation
+        until they `refresh`. With `recode`, documents get the codes and vectors of another model,
+        whose `bits`, `dim` and `fingerprint` are given, in the same step; all else stays, serial
+        numbers among it, so that a word index stays valid.
         """
         with self.changing:
             snapshot = self._current()
@@ -261,7 +270,9 @@ class Store(BaseStore):
         self.create(folder, manifest, snapshot, model, overwrite, report, complete)
 
     def refresh(self) -> bool:
-        """See what another process has written since; returns whether there was anything. A writer knows it all."""
+        """See what another process has written since; returns whether there was anything. A writer
+        knows it all.
+        """
         self._current()  # an error if it was closed
         if self.writes:
             return False
@@ -286,7 +297,9 @@ class Store(BaseStore):
             yield
 
     def verify(self) -> None:
-        """Read every byte and raise if one is not what was written; the log was checked when it was read."""
+        """Read every byte and raise if one is not what was written; the log was checked when it was
+        read.
+        """
         read_twice(self.snapshot().base.verify)
 
     def about(self) -> dict[str, Any]:
@@ -315,7 +328,9 @@ class Store(BaseStore):
 
 
 def open_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
-    """The documents of a generation that was just written, and that no manifest in the folder may name yet."""
+    """The documents of a generation that was just written, and that no manifest in the folder may
+    name yet.
+    """
     return Snapshot(manifest, Generation(folder, manifest), Tail(manifest.kinds))
 
 
