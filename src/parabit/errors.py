@@ -1,13 +1,13 @@
 """The errors that parabit raises on purpose: each says what was wrong, what was found and what to do; late imports."""
 
-import shlex
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class ParabitError(Exception):
@@ -28,11 +28,13 @@ class ParabitError(Exception):
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The hint for a mistyped name; empty if no known name is similar."""
+    from difflib import get_close_matches  # here: each parser process imports this module
+
     close = get_close_matches(given, known, n=1)
     return f"did you mean {close[0]}?" if close else ""
 
 
-def folder_like(path: Path) -> str:
+def folder_like(path: "Path") -> str:
     """The hint for a folder that does not exist: one beside it with a similar name; empty if there is none."""
     beside = () if path.exists() else islice(path.parent.glob("*"), 1000)
     return did_you_mean(str(path), [str(other) for other in beside if other.is_dir()])
@@ -64,10 +66,20 @@ class CorpusError(ParabitError, ValueError):
     """Documents that cannot be read, or not with these options, or a data set that cannot be downloaded."""
 
 
+class UnreadableError(CorpusError):
+    """A file, or a record in it, that cannot be read. `reason` begins with its kind; details follow after a colon."""
+
+    def __init__(self, name: str, reason: str, hint: str = "", line: int | None = None) -> None:
+        super().__init__(f"{name}{'' if line is None else f', line {line}'}: {reason}", hint)
+        self.name, self.reason, self.line = name, reason, line
+
+
 class UnknownOriginError(CorpusError):
     """An index that says where its files are, but was moved, copied, or made by somebody else."""
 
-    def __init__(self, folder: Path, paths: list[str]) -> None:
+    def __init__(self, folder: "Path", paths: list[str]) -> None:
+        import shlex  # here: each parser process imports this module
+
         self.paths = paths  # where its files seem to be
         problem = (
             f"{folder} was moved or copied, or somebody else made it; "

@@ -1,23 +1,22 @@
 """The text and the title of Markdown, HTML and PDF documents."""
 
 import codecs
-import logging
 import re
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from parabit.corpus.limits import ReadLimits, over_limit
+from parabit.corpus.pages import GUESSED, WIDE_MARKS
+from parabit.errors import CorpusError, UnreadableError
 
-from parabit.corpus.limits import ReadLimits
-from parabit.corpus.readers import GUESSED, WIDE_MARKS
-from parabit.corpus.sources import UnreadableError, over_limit
-from parabit.errors import CorpusError
-
+# Each library is imported for the first file that needs it: that takes longer than to read most files.
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from markdown_it.token import Token
     from pypdf import PdfReader
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""",
@@ -104,6 +103,13 @@ def _encoding(declared: bytes) -> str | None:
     return name if name in _PAGE_ENCODINGS.split() else None
 
 
+@cache
+def _html_parser() -> "type[LexborHTMLParser]":
+    from selectolax.lexbor import LexborHTMLParser
+
+    return LexborHTMLParser
+
+
 def _visible(html: str) -> tuple[str, str | None]:
     """The visible text of a page, and its title."""
     if html.startswith("<?xml"):
@@ -112,7 +118,7 @@ def _visible(html: str) -> tuple[str, str | None]:
     titles: dict[str, str] = {}
     preformatted = 0
     # A template is not shown; a paragraph inside the elements that it stands for would end them.
-    root = LexborHTMLParser(_FALLBACK.sub(r"\1template", html)).root
+    root = _html_parser()(_FALLBACK.sub(r"\1template", html)).root
     # The number: where in `parts` an element began.
     waiting: list[tuple[LexborNode | None, int | None]] = [(root, None)]
     while waiting:
@@ -152,7 +158,6 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
 
-_MARKDOWN = MarkdownIt("js-default", {"html": True})
 # Front matter begins with a name or a comment; other text between two rules is text.
 _FRONT_START = re.compile(r"""(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]++[ \t]*+[:=]|[#\[]|\1))""")
 _FRONT_ENDS = {
@@ -165,6 +170,13 @@ _EXTENSIONS = [  # of Markdown, which the parser takes for text
     (re.compile(r"\A\[[ xX]\][ \t]+"), ""),  # tasks
 ]
 _UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
+
+
+@cache
+def _markdown_parser() -> "Callable[[str], list[Token]]":
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("js-default", {"html": True}).parse
 
 
 def from_markdown(text: str) -> Page:
@@ -188,7 +200,7 @@ def from_markdown(text: str) -> Page:
             title = _front_title(text[front_start.end() : front_end.start()])
             text = text[front_end.end() + 1 :]
     parts: list[str] = []
-    tokens = _MARKDOWN.parse(text)
+    tokens = _markdown_parser()(text)
     for place, token in enumerate(tokens):
         match token.type:
             case "inline":
@@ -232,7 +244,7 @@ def _front_title(front_matter: str) -> str | None:
     return None
 
 
-def _inline_text(tokens: Sequence[Token]) -> str:
+def _inline_text(tokens: "Sequence[Token]") -> str:
     texts: list[str] = []
     unclosed_tags = set[str]()  # so that no end is searched again and again
     position = 0
@@ -272,7 +284,7 @@ def _without_extensions(text: str) -> str:
     return text
 
 
-def _end_of(tag: str, tokens: Sequence[Token], start: int) -> int | None:
+def _end_of(tag: str, tokens: "Sequence[Token]", start: int) -> int | None:
     """The first token at `start` or after it that closes a tag; None if there is none."""
     closing = f"</{tag}"
     for position in range(start, len(tokens)):
@@ -282,7 +294,18 @@ def _end_of(tag: str, tokens: Sequence[Token], start: int) -> int | None:
 
 
 _HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
-logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
+
+
+@cache
+def _pypdf() -> "ModuleType":
+    import logging
+
+    import pypdf
+
+    logging.getLogger("pypdf").addHandler(
+        logging.NullHandler()
+    )  # else its warnings go to the terminal
+    return pypdf
 
 
 def from_pdf(stream: BinaryIO, name: str, limits: ReadLimits | None = None) -> Page:
@@ -297,7 +320,9 @@ def from_pdf(stream: BinaryIO, name: str, limits: ReadLimits | None = None) -> P
         UnreadableError: if it is encrypted, damaged, over a limit, or has only pictures.
     """
     limits = limits or ReadLimits()
-    import pypdf  # here: it takes longer to import than most pages take to read
+    import warnings
+
+    pypdf = _pypdf()
 
     try:
         with warnings.catch_warnings():

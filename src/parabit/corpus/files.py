@@ -13,21 +13,21 @@ from typing import Any, cast
 
 from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus
-from parabit.corpus.readers import READABLE, PagesAhead, ReadOptions, format_of, read
+from parabit.corpus.pages import READABLE
+from parabit.corpus.readers import PagesAhead, ReadOptions, format_of, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
     NoFilesError,
     PipeSource,
     Source,
     SourceCorpus,
-    UnreadableError,
     in_utf_8,
     is_address,
     is_endless_device,
     remote_sources,
     why,
 )
-from parabit.errors import CorpusError, did_you_mean
+from parabit.errors import CorpusError, UnreadableError, did_you_mean
 from parabit.progress import Report, silent
 
 _ARCHIVE = re.compile(

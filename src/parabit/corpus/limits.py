@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, fields
 
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, UnreadableError
 
 VARIABLE = "PARABIT_LIMITS"
 MB = 1_000_000
@@ -111,3 +111,13 @@ class ReadLimits:
             'limit: pages=20000'
         """
         return f"limit: {name}={getattr(self, name)}"
+
+
+def over_limit(
+    name: str, what: str, limits: ReadLimits, limit: str, line: int | None = None
+) -> UnreadableError:
+    """The error of a file, or of a record in it, that costs more than it may."""
+    hint = (
+        f"if you trust the file, raise the limit with {VARIABLE}={limit}=… or ReadOptions(limits=…)"
+    )
+    return UnreadableError(name, f"over a limit: {what} ({limits.said(limit)})", hint, line)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from parabit.corpus.limits import MB, ReadLimits
-from parabit.corpus.sources import UnreadableError, over_limit
+from parabit.corpus.limits import MB, ReadLimits, over_limit
+from parabit.errors import UnreadableError
 
 _ROWS = 1024  # of a table
 _TABLE_MB = 16  # of text in a table, unless one row has more

@@ -1,6 +1,5 @@
 """Readers, one function per format: they turn a source into records, or into the text of one document."""
 
-import codecs
 import csv
 import importlib.util
 import io
@@ -17,30 +16,22 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parabit.corpus.document import REPLACED, Document, RefusedError, checked, document_from
-from parabit.corpus.limits import ReadLimits
-from parabit.corpus.sources import (
-    PipeSource,
-    Source,
-    UnreadableError,
-    is_disk_full,
-    over_limit,
-    why,
+from parabit.corpus.limits import ReadLimits, over_limit
+from parabit.corpus.pages import (
+    START,
+    check_size,
+    check_text,
+    decoded,
+    encoding_at,
+    is_wide,
 )
-from parabit.errors import CorpusError, need
+from parabit.corpus.sources import PipeSource, Source, is_disk_full, why
+from parabit.errors import CorpusError, UnreadableError, need
 
 if TYPE_CHECKING:
     from parabit.corpus import sandbox
+    from parabit.corpus.messages import Message
 
-READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
-# The longer ones first: one of UTF-32 begins like one of UTF-16.
-WIDE_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-_START = 8192  # bytes that show what a file is
-GUESSED = "decoded as Windows-1252"
 _ENDINGS = {
     "txt": "text", "text": "text", "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html",
     "xhtml": "html", "pdf": "pdf", "jsonl": "jsonl", "ndjson": "jsonl", "json": "json", "csv": "csv", "tsv": "tsv",
@@ -50,7 +41,6 @@ _COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
 # Of shorter ones the fields can as well be counted after they were taken apart.
 _LONG_LINE = 100_000
 _LONGEST_REASON = 1_000  # characters
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADER = re.compile(
     r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]"
 )  # a line of a mail's head, or one that continues it
@@ -197,8 +187,8 @@ def _items(source: Source, options: ReadOptions, pages: "PagesAhead") -> Iterato
     if format in PAGES_AHEAD:
         return iter([_document_of(pages.take(source), source)])
     with source.open(options.limits) as stream:
-        start = stream.read(_START)
-    encoding = options.encoding or _encoding_at(start, source)
+        start = stream.read(START)
+    encoding = options.encoding or encoding_at(start, source.name)
     if format in (None, "text"):
         format = (
             "pdf"
@@ -211,21 +201,8 @@ def _items(source: Source, options: ReadOptions, pages: "PagesAhead") -> Iterato
         text = start.decode(encoding or "utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
         format = "jsonl" if text.startswith("{") else "lines"
     if format not in ("pdf", "parquet"):
-        _check_text(start, source, encoding)
+        check_text(start, source.name, encoding)
     return READERS[format or "text"](source, options, encoding)
-
-
-def _encoding_at(start: bytes, source: Source) -> str | None:
-    """The encoding that the first bytes of a file say, if they do."""
-    if not start:
-        raise UnreadableError(source.name, "empty file")
-    return next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
-
-
-def _check_text(start: bytes, source: Source, encoding: str | None) -> None:
-    """Raise if the first bytes of a file are none of text, which has no zero bytes, unless in UTF-16 or UTF-32."""
-    if b"\0" in start and not _is_wide(encoding):
-        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
 
 
 def read_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
@@ -377,7 +354,7 @@ def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iter
         request = sandbox.Request(
             source.name, "pdf", options.limits, size, options={"path": str(path)}
         )
-        [answer] = sandbox.parse_each([request])
+        [answer] = sandbox.parse_each(iter([request]))
     yield _document_of(_parsed(answer), source)
 
 
@@ -389,7 +366,7 @@ class ParsedPage(NamedTuple):
     note: str = ""
 
 
-def _parsed(answer: "sandbox.Message | UnreadableError") -> ParsedPage:
+def _parsed(answer: "Message | UnreadableError") -> ParsedPage:
     if isinstance(answer, UnreadableError):
         raise answer
     text = answer.content.decode("utf-8", "surrogatepass")
@@ -408,7 +385,6 @@ def _document_of(page: ParsedPage, source: Source) -> Document:
 
 
 PAGES_AHEAD = ("html", "markdown")
-_MOST_AHEAD = 64  # files that go to the parser together: more make it no faster
 
 
 class PagesAhead:
@@ -422,40 +398,30 @@ class PagesAhead:
     def __init__(self, sources: Sequence[Source], options: ReadOptions) -> None:
         self._sources = sources
         self._options = options
-        self._next = 0  # the number of the source up to which files were given to the parser
-        self._ahead = 0  # files that were, and whose turn has not come
-        self._answers: Iterator[sandbox.Message | UnreadableError] = iter(())
+        self._answers: Iterator[Message | UnreadableError] | None = None
 
     def take(self, source: Source) -> ParsedPage:
         """The page of a file. Each file is asked for once, and in order."""
-        if not self._ahead:
-            self._look_ahead(source)
-        self._ahead -= 1
-        return _parsed(next(self._answers))
-
-    def _look_ahead(self, source: Source) -> None:
-        """Give files to the parser, from one on."""
         from parabit.corpus import sandbox  # here: most other files need none
 
-        while self._sources[self._next] is not source:
-            self._next += 1
-        requests: list[sandbox.Request] = []
-        while self._next < len(self._sources) and len(requests) < _MOST_AHEAD:
-            candidate = self._sources[self._next]
-            format = self._options.format or format_of(candidate.id)
-            is_on_disk = candidate.local and not isinstance(candidate, PipeSource)
-            if format in PAGES_AHEAD:
-                if is_on_disk:
-                    requests.append(_request_by_path(candidate, self._options, format))
-                elif not requests:
-                    requests.append(_request_with_content(candidate, self._options, format))
-                    self._next += 1
-                    break
-                else:
-                    break
-            self._next += 1
-        self._ahead = len(requests)
-        self._answers = sandbox.parse_each(requests)
+        if not _is_on_disk(source):
+            request = _request_with_content(source, self._options)
+            [answer] = sandbox.parse_each(iter([request]))
+            return _parsed(answer)
+        if self._answers is None:
+            self._answers = sandbox.parse_each(self._requests())
+        return _parsed(next(self._answers))
+
+    def _requests(self) -> "Iterator[sandbox.Request]":
+        """The files that the parser reads itself."""
+        for source in self._sources:
+            format = self._options.format or format_of(source.id)
+            if format in PAGES_AHEAD and _is_on_disk(source):
+                yield _request_by_path(source, self._options, format)
+
+
+def _is_on_disk(source: Source) -> bool:
+    return source.local and not isinstance(source, PipeSource)
 
 
 def _request_by_path(source: Source, options: ReadOptions, format: str) -> "sandbox.Request":
@@ -466,34 +432,15 @@ def _request_by_path(source: Source, options: ReadOptions, format: str) -> "sand
     return sandbox.Request(source.name, format, options.limits, source.size, options=parser_options)
 
 
-def _request_with_content(source: Source, options: ReadOptions, format: str) -> "sandbox.Request":
+def _request_with_content(source: Source, options: ReadOptions) -> "sandbox.Request":
     from parabit.corpus import sandbox
 
+    format = options.format or format_of(source.id) or ""
     content = _bytes_of(source, options.limits)
     parser_options = {"encoding": options.encoding}
     return sandbox.Request(
         source.name, format, options.limits, len(content), content, parser_options
     )
-
-
-def page_content(source: Source, limits: ReadLimits) -> bytes:
-    """The bytes of a file that is a page; called in the process that parses it."""
-    return _bytes_of(source, limits)
-
-
-def check_page(content: bytes, encoding: str | None) -> None:
-    """Raise UnreadableError if the bytes of a page are none, or none of text."""
-    start = content[:_START]
-    unnamed = Source("")  # who asks knows the name
-    _check_text(start, unnamed, encoding or _encoding_at(start, unnamed))
-
-
-def decoded_page(content: bytes, encoding: str | None) -> tuple[str, str]:
-    """The text of a page that does not name its encoding, and a note if the encoding was guessed."""
-    unnamed = Source("")
-    encoding = encoding or _encoding_at(content[:_START], unnamed)
-    text = _decoded(content, unnamed, encoding).removeprefix("\ufeff")
-    return text, unnamed.note
 
 
 def _check_pypdf(source: Source) -> None:
@@ -520,16 +467,10 @@ READERS: dict[str, Callable[[Source, ReadOptions, str | None], Iterator[Item]]] 
 FORMATS = (*READERS, *PAGES_AHEAD)
 
 
-def _is_wide(encoding: str | None) -> bool:
-    return encoding is not None and codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
-
-
 def _bytes_of(source: Source, limits: ReadLimits) -> bytes:
     with source.open(limits) as stream:
         content = stream.read(limits.document_bytes + 1)
-    if len(content) > limits.document_bytes:
-        what = f"more than {limits.document_mb} MB in one document"
-        raise over_limit(source.name, what, limits, "document_mb")
+    check_size(content, source.name, limits)
     return content
 
 
@@ -548,7 +489,7 @@ def _lines(
     with source.open(limits) as stream:
         # Where a line break is not one byte, it must be found after decoding: then lines are text, and else bytes.
         reader: Any = stream
-        if _is_wide(encoding):
+        if is_wide(encoding):
             reader = io.TextIOWrapper(stream, encoding, newline="\n")
         read_line = partial(reader.readline, limits.document_bytes + 1)
         try:
@@ -585,25 +526,10 @@ def _skip_line(start: bytes | str, read_line: Callable[[], bytes | str]) -> None
 
 
 def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None = None) -> str:
-    try:
-        return raw.decode(encoding or "utf-8")
-    except UnicodeDecodeError as problem:
-        reason = f"not valid {encoding}: byte 0x{raw[problem.start]:02x} at {problem.start}"
-    except UnicodeError as problem:  # some encodings raise no more than this
-        reason = f"not valid {encoding}: {problem}"
-    if encoding is None:
-        start = raw[:8192]
-        if len(_CONTROLS.findall(start)) * 100 > len(start):
-            raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}", line)
-        try:
-            text = raw.decode("cp1252")
-            source.note = GUESSED
-            return text
-        except UnicodeDecodeError:
-            reason = "unknown encoding: neither UTF-8 nor Windows-1252"
-    raise UnreadableError(
-        source.name, reason, "name the encoding with --encoding, for example latin-1", line
-    )
+    text, note = decoded(raw, source.name, encoding, line)
+    if note:
+        source.note = note
+    return text
 
 
 def _subject(text: str) -> str | None:

@@ -8,64 +8,37 @@ reads files has a process of its own; so has a process that was forked.
 
 import atexit
 import io
-import json
 import os
 import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, cast
 
-from parabit.corpus.limits import MB, ReadLimits
-from parabit.corpus.sources import UnreadableError, over_limit
+from parabit.corpus.limits import MB, ReadLimits, over_limit
+from parabit.corpus.messages import Message, receive, send
+from parabit.errors import UnreadableError
 
-_WORKER = "parabit.corpus.sandbox_worker"
-_LENGTHS = struct.Struct("<QQ")
-# By the clock, a parser may take this many times its processor time: it may wait for a disk, or for its turn.
-CLOCK = 10
+_WORKER = "from parabit.corpus.sandbox_worker import main; main()"
 _STOPPED_BY_TIME = frozenset(
     -getattr(signal, name) for name in ("SIGPROF", "SIGALRM") if hasattr(signal, name)
 )
 # A process does not give back all the memory that a large file took.
 _LARGE = 20 * MB
 _BUFFER = 1 << 16  # what a pipe holds
+# Linux lets a pipe hold this much: about 100 pages, which are parsed while this process works on those before them.
+_LARGE_BUFFER = 1 << 20
+_TOGETHER = 64  # files that go to a parser together: more make it no faster
 
 
-class Message(NamedTuple):
-    """What goes through the pipes: something small as JSON, and bytes such as the text of a page."""
-
-    header: dict[str, Any]
-    content: bytes = b""
-
-
-def send(stream: BinaryIO, message: Message) -> None:
-    """Write a message; the stream is not flushed."""
-    header = json.dumps(message.header).encode()
-    stream.write(_LENGTHS.pack(len(header), len(message.content)))
-    stream.write(header)
-    stream.write(message.content)
-
-
-def receive(stream: BinaryIO) -> Message | None:
-    """Read a message; None at the end of the stream."""
-    lengths = stream.read(_LENGTHS.size)
-    if len(lengths) < _LENGTHS.size:
-        return None
-    header_length, content_length = _LENGTHS.unpack(lengths)
-    header = stream.read(header_length)
-    content = stream.read(content_length)
-    if len(header) < header_length or len(content) < content_length:
-        return None
-    return Message(json.loads(header), content)
-
-
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """A file to parse.
 
@@ -86,13 +59,13 @@ class Request:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def message(self) -> Message:
-        header = {
+    def header(self) -> dict[str, Any]:
+        return {
             "parser": self.parser,
             "seconds": self.limits.parsing_seconds(self.size),
             "options": self.options,
+            "length": len(self.content),
         }
-        return Message(header, self.content)
 
 
 class _Interruptible(io.RawIOBase):
@@ -109,6 +82,15 @@ class _Interruptible(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         self._poll.poll()
         return self._pipe.readinto(buffer)
+
+
+def _enlarge(pipe: io.RawIOBase) -> None:
+    """Let a pipe hold more, if the system can do that."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # a user may have many large pipes already
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _LARGE_BUFFER)
 
 
 class _ParserEndedError(Exception):
@@ -132,7 +114,7 @@ class _ParserProcess:
         package_parent = str(Path(__file__).resolve().parents[2])
         paths = [path for path in sys.path if path] + [package_parent]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _WORKER, str(memory_mb)],
+            [sys.executable, "-P", "-c", _WORKER, str(memory_mb)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -142,19 +124,22 @@ class _ParserProcess:
         )
         requests = cast(io.RawIOBase, self._process.stdin)
         answers = cast(io.RawIOBase, self._process.stdout)
+        _enlarge(answers)
         if hasattr(select, "poll"):
             answers = _Interruptible(answers)
         self._requests = io.BufferedWriter(requests, _BUFFER)
         self._answers = io.BufferedReader(answers, _BUFFER)
 
     def send(self, requests: Sequence[Request]) -> None:
-        """Give it files to parse. It reads all of them before it answers, so that neither waits for the other."""
+        """Give it files to parse. It takes them while it parses others, so that neither waits for the other."""
         self.is_new = False
+        header = {
+            "limits": asdict(requests[0].limits),  # a corpus has the same for all
+            "files": [request.header for request in requests],
+        }
+        content = b"".join([request.content for request in requests])
         with suppress(BrokenPipeError):  # then there is no answer either
-            limits = asdict(requests[0].limits)  # a corpus has the same for all
-            send(self._requests, Message({"requests": len(requests), "limits": limits}))
-            for request in requests:
-                send(self._requests, request.message)
+            send(self._requests, Message(header, content))
             self._requests.flush()
 
     def receive(self, request: Request) -> Message:
@@ -221,41 +206,55 @@ _idle: list[_ParserProcess] = []
 _lock = threading.Lock()
 
 
-def parse_each(requests: Sequence[Request]) -> Iterator[Message | UnreadableError]:
+def parse_each(requests: Iterator[Request]) -> Iterator[Message | UnreadableError]:
     """For each of some files that are one page, what its parser answers, or why it cannot be read.
 
-    They go to the parser together: its process works on the next ones while this one takes the answers.
+    Many of them go to the parser together, and the next ones before it has answered: its process works on them while
+    this one works with the answers.
+
+    Args:
+        requests: The files, whose contents are in memory if they are not read by their paths: they are taken from
+            here up to 128 files ahead.
     """
-    position = 0
-    while position < len(requests):
-        process = _take(requests[position])
-        first = position if process.is_new else -1
-        error: UnreadableError | None = None
-        is_released = False
-        try:
-            process.send(requests[position:])
-            for request in requests[position:]:
-                answer: Message | UnreadableError
-                try:
-                    answer = process.receive(request)
-                except UnreadableError as problem:
-                    answer = problem
-                position += 1
-                # Now, as nobody may ask whether there is another answer after the last one.
-                if position == len(requests):
-                    _release(process, is_usable=all(each.size < _LARGE for each in requests))
-                    is_released = True
-                yield answer
-        except _ParserEndedError as end:
-            # Another process reads the rest, and this file too, if its first one was another.
-            if position == first or not end.may_be_its_past:
-                error = end.error
-        finally:
-            if not is_released:
+    pending: deque[Request] = deque()  # the files without an answer, of which the process knows
+    process: _ParserProcess | None = None
+    first: Request | None = None  # the first file that a new process reads
+    has_large = False
+    try:
+        while True:
+            if len(pending) <= _TOGETHER:
+                following = list(islice(requests, _TOGETHER))
+                pending.extend(following)
+                if process is not None and following:
+                    process.send(following)
+            if not pending:
+                return
+            if process is None:
+                process = _take(pending[0])
+                first = pending[0] if process.is_new else None
+                process.send(pending)
+            answer: Message | UnreadableError
+            request = pending[0]
+            try:
+                answer = process.receive(request)
+            except UnreadableError as problem:
+                answer = problem
+            except _ParserEndedError as end:
                 process.stop()
-        if error is not None:
-            position += 1
-            yield error
+                process = None
+                if end.may_be_its_past and request is not first:
+                    continue  # another process reads this file and the rest
+                answer = end.error
+            pending.popleft()
+            has_large = has_large or request.size >= _LARGE
+            if not pending and process is not None:
+                # Now, as nobody may ask whether there is another answer after the last one.
+                _release(process, is_usable=not has_large)
+                process = None
+            yield answer
+    finally:
+        if process is not None:
+            process.stop()
 
 
 def parse(request: Request) -> Iterator[Message]:

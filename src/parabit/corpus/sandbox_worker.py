@@ -1,45 +1,65 @@
-"""The process in which the files of strangers are parsed, started by `sandbox`: `python -m` with its memory in MB.
+"""The process in which the files of strangers are parsed, started by `sandbox` with its memory in MB as the argument.
 
-It reads requests from its standard input until that ends, and writes answers to what was its standard output.
+It reads requests from its standard input until that ends, and writes answers to what was its standard output. When its
+input ends, it ends at once, whatever it is doing: the process that started it is not there any more.
 """
 
+import gc
 import io
 import os
+import queue
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from parabit.corpus.limits import MB, ReadLimits
-from parabit.corpus.readers import check_page, decoded_page, page_content
-from parabit.corpus.sandbox import CLOCK, Message, receive, send
-from parabit.corpus.sources import Source, UnreadableError, over_limit
+from parabit.corpus.limits import MB, ReadLimits, over_limit
+from parabit.corpus.messages import Message, receive, send
+from parabit.corpus.pages import check_page, decoded_page, page_content
+from parabit.errors import UnreadableError
+
+# By the clock, a parser may take this many times its processor time: it may wait for a disk, or for its turn.
+CLOCK = 10
+# New objects after which Python looks for circles of them, which parsers hardly make; by default it is 700.
+_NEW_OBJECTS = 50_000
 
 Parser = Callable[[bytes, dict[str, Any], ReadLimits, float], Iterator[Message]]
 
 
 def main() -> None:
     """Answer requests until there are no more."""
-    requests = sys.stdin.buffer
     answers = io.BufferedWriter(io.FileIO(os.dup(sys.stdout.fileno()), "wb"), 1 << 16)
     # What a library prints is no answer.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     memory_mb = float(sys.argv[1])
     _keep_limits(memory_mb)
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
+    batches: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    threading.Thread(target=_take_requests, args=(batches,), daemon=True).start()
     while True:
-        start = receive(requests)
-        if start is None:
-            return
-        limits = ReadLimits(**start.header["limits"])
-        files = [receive(requests) for _ in range(start.header["requests"])]
-        for file in files:
-            if file is None:
-                return
-            is_out_of_memory = _answer(file, answers, limits)
+        batch = batches.get()
+        limits = ReadLimits(**batch.header["limits"])
+        start = 0
+        for file in batch.header["files"]:
+            content = batch.content[start : start + file["length"]]
+            start += file["length"]
+            is_out_of_memory = _answer(Message(file, content), answers, limits)
             answers.flush()
             if is_out_of_memory:
-                return
+                os._exit(1)  # the thread would wait on
+
+
+def _take_requests(batches: "queue.SimpleQueue[Message]") -> None:
+    """Read requests while others are worked on, so that who sends them need not wait; end with the input."""
+    requests = io.BufferedReader(io.FileIO(os.dup(sys.stdin.fileno())))
+    while True:
+        batch = receive(requests)
+        if batch is None:
+            os._exit(0)
+        batches.put(batch)
 
 
 def _answer(request: Message, answers: BinaryIO, limits: ReadLimits) -> bool:
@@ -108,13 +128,18 @@ def _limited(seconds: float) -> Iterator[None]:
     if not hasattr(signal, "setitimer"):  # the process that started this one ends it
         yield
         return
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, seconds * CLOCK)
+    _set_clock(seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _set_clock(0)
+
+
+def _set_clock(seconds: float) -> None:
+    """End this process after so much more processor time; 0 means never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds * CLOCK)
 
 
 def _page(title: str | None, text: str, note: str, limits: ReadLimits) -> Message:
@@ -130,8 +155,8 @@ def _html(
 ) -> Iterator[Message]:
     from parabit.corpus.extract import from_html
 
-    content = _content(content, options, limits, seconds)
-    with _limited(limits.parsing_seconds(len(content))):
+    with _limited(seconds):
+        content = _content(content, options, limits, seconds)
         check_page(content, options["encoding"])
         page = from_html(content, options["encoding"])
         answer = _page(page.title, page.text, page.note, limits)
@@ -143,8 +168,8 @@ def _markdown(
 ) -> Iterator[Message]:
     from parabit.corpus.extract import from_markdown
 
-    content = _content(content, options, limits, seconds)
-    with _limited(limits.parsing_seconds(len(content))):
+    with _limited(seconds):
+        content = _content(content, options, limits, seconds)
         check_page(content, options["encoding"])
         text, note = decoded_page(content, options["encoding"])
         page = from_markdown(text)
@@ -156,8 +181,11 @@ def _content(content: bytes, options: dict[str, Any], limits: ReadLimits, second
     """The bytes of a page, which came with the request if they are not in a file."""
     if "path" not in options:
         return content
-    with _limited(seconds):
-        return page_content(Source(options["path"]), limits)
+    content = page_content(options["path"], limits)
+    decompressed_seconds = limits.parsing_seconds(len(content))
+    if decompressed_seconds > seconds:
+        _set_clock(decompressed_seconds)
+    return content
 
 
 def _pdf(
@@ -193,6 +221,3 @@ PARSERS: dict[str, Parser] = {
     "pdf": _pdf,
     "parquet": _parquet,
 }
-
-if __name__ == "__main__":
-    main()

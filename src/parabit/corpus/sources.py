@@ -21,8 +21,9 @@ from typing import Any, BinaryIO, cast
 
 from parabit.characters import CONTROLS, without_halves
 from parabit.corpus.document import Corpus
-from parabit.corpus.limits import VARIABLE, ReadLimits
-from parabit.errors import CorpusError, need
+from parabit.corpus.limits import ReadLimits, over_limit
+from parabit.corpus.pages import open_file
+from parabit.errors import CorpusError, UnreadableError, need
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -57,31 +58,6 @@ _BLOCK = 1 << 17  # bytes that are decompressed at a time
 def is_address(name: str | Path) -> bool:
     """Whether a name is an address for fsspec, such as s3://bucket/articles, and not a path."""
     return isinstance(name, str) and _ADDRESS.match(name) is not None
-
-
-class UnreadableError(CorpusError):
-    """A file, or a record in it, that cannot be read. `reason` begins with its kind; details follow after a colon."""
-
-    def __init__(self, name: str, reason: str, hint: str = "", line: int | None = None) -> None:
-        super().__init__(f"{name}{'' if line is None else f', line {line}'}: {reason}", hint)
-        self.name, self.reason, self.line = name, reason, line
-
-
-def over_limit(
-    name: str, what: str, limits: ReadLimits, limit: str, line: int | None = None
-) -> UnreadableError:
-    """The error of a file, or of a record in it, that costs more than it may.
-
-    Parameters:
-        name: The file.
-        what: What there is too much of.
-        limits: The limits that the file was read with.
-        limit: The name of the one that it is over.
-        line: Of the record.
-    """
-    setting = f"{VARIABLE}={limit}=…"
-    hint = f"if you trust the file, raise the limit with {setting} or ReadOptions(limits=…)"
-    return UnreadableError(name, f"over a limit: {what} ({limits.said(limit)})", hint, line)
 
 
 class NoFilesError(CorpusError):
@@ -171,16 +147,7 @@ class Source:
                 yield Path(copy.name)
 
     def _open_raw(self) -> BinaryIO:
-        return open(self.location, "rb", opener=_open_file)
-
-
-def _open_file(path: str, flags: int) -> int:
-    """Open a regular file; what else has come to its place, such as a pipe, could block."""
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no file any more")
+        return open(self.location, "rb", opener=open_file)
 
 
 class PipeSource(Source):

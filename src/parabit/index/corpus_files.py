@@ -26,8 +26,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
-from parabit.corpus.sources import UnreadableError, is_address, may_pass
-from parabit.errors import CorpusError, IndexDamagedError
+from parabit.corpus.sources import is_address, may_pass
+from parabit.errors import CorpusError, IndexDamagedError, UnreadableError
 from parabit.index.documents import stored_fields
 from parabit.index.store.damage import REMEDY, damaged, open_regular
 from parabit.index.store.manifest import (
