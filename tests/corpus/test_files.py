@@ -431,3 +431,14 @@ def test_compression_is_known_by_content(write: Write) -> None:
         assert len(list(open_corpus(write("g.txt.zst", content), ReadOptions(format="lines")))) == 9
     two = gzip.compress(b"one\n") + gzip.compress(b"two\n")
     assert [d.text for d in open_corpus(write("h.txt", two))] == ["one\ntwo\n"]
+
+
+def test_compressed_pages_are_known_by_content(write: Write) -> None:
+    page = b"<p>one"
+    skipped = b"\x5f\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"skip"
+    ways = [gzip.compress(page), bz2.compress(page), zstd.compress(page)]
+    ways.append(skipped + zstd.compress(page))
+    ways.append(b"BZh<p>one")  # not compressed
+    for number, content in enumerate(ways):
+        folder = write(f"docs/{number}.html", content).parent
+    assert [document.text for document in open_corpus(folder)] == ["one"] * 4 + ["BZh\none"]

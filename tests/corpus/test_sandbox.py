@@ -91,6 +91,39 @@ def test_a_forked_process_has_a_parser_of_its_own(write: Write) -> None:
     assert [document.text for document in open_corpus(folder)] == ["good"]
 
 
+def test_files_that_end_a_process_are_named_and_all_others_read(write: Write) -> None:
+    """Also those before it, whose answers the process had not sent."""
+    bad = {"010.md", "011.md", "090.md", "149.md"}
+    for number in range(150):
+        name = f"{number:03}.md"
+        folder = write(f"docs/{name}", HANGS if name in bad else f"text {number}").parent
+    corpus = open_corpus(folder, ReadOptions(limits=ReadLimits(seconds=0.2)))
+    read = [(document.id, document.text) for document in corpus]
+    names = [f"{number:03}.md" for number in range(150)]
+    assert read == [(name, f"text {int(name[:3])}") for name in names if name not in bad]
+    assert {skipped.place for skipped in corpus.skipped} == bad
+
+
+def test_neither_process_waits_for_the_other(write: Write) -> None:
+    """More paths than a pipe holds are on the way in, and more text on the way out."""
+    name = "/".join(["n" * 200] * 12)
+    for number in range(300):
+        root = write(f"docs/{name}/{number:03}.html", "<p>" + "word " * 8_000)
+    corpus = open_corpus(root.parents[12])
+    assert [len(document.text) for document in corpus] == [39_999] * 300
+
+
+def test_a_parser_process_imports_little() -> None:
+    program = "import sys, parabit.corpus.sandbox_worker; print(*sys.modules)"
+    listed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = set(listed.stdout.split())
+    assert "parabit.corpus.pages" in modules
+    # Each of these takes longer to import than a page takes to parse.
+    assert not modules & {"numpy", "polars", "markdown_it", "tempfile", "parabit.corpus.sources"}
+
+
 PROGRAM = "from parabit import open_corpus; print('reading', flush=True); list(open_corpus({!r}))"
 
 
@@ -100,7 +133,7 @@ def test_a_parser_ends_with_who_started_it(number: signal.Signals, write: Write)
     folder = write("docs/b.md", HANGS).parent
     reader = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(str(folder))],
-        env={**os.environ, "PARABIT_LIMITS": "seconds=3"},
+        env={**os.environ, "PARABIT_LIMITS": "seconds=600"},
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with reader:
@@ -108,7 +141,6 @@ def test_a_parser_ends_with_who_started_it(number: signal.Signals, write: Write)
         [parser] = children_of(reader.pid)
         reader.send_signal(number)
         assert reader.wait(60) != 0
-        # After a SIGKILL it may use up its time.
         wait_until(lambda: not is_running(parser))
 
 

@@ -4,6 +4,7 @@ import json
 import struct
 from typing import Any, BinaryIO, NamedTuple
 
+NUMBER_LENGTH = 8  # bytes of the number of the file that a parser process works on
 _LENGTHS = struct.Struct("<QQ")
 
 

@@ -4,6 +4,10 @@ A parser process reads requests from its standard input and writes answers to it
 the first file needs it, used for many files, and started again after a file has ended it. It limits its own processor
 time and memory, ignores Ctrl-C, and ends when its input does: with this process, however that ends. Each thread that
 reads files has a process of its own; so has a process that was forked.
+
+Answers to small files come several at a time, as waking this process for each of them took longer than the parsing of
+some. What a process had not sent when it ended is lost, so it also writes the number of the file that it works on into
+memory that both processes have: that file is the one that ended it, and those before it are parsed again.
 """
 
 import atexit
@@ -18,12 +22,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, cast
 
 from parabit.corpus.limits import MB, ReadLimits, over_limit
-from parabit.corpus.messages import Message, receive, send
+from parabit.corpus.messages import NUMBER_LENGTH, Message, receive, send
 from parabit.errors import UnreadableError
 
 _WORKER = "from parabit.corpus.sandbox_worker import main; main()"
@@ -49,6 +53,7 @@ class Request:
         size: Bytes of the file.
         content: The file, or nothing if `options` has its path.
         options: What the parser has to know, as JSON can hold it.
+        number: What the parser writes down while it works on the file, once it was sent.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Request:
     size: int
     content: bytes = b""
     options: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
 
     @property
     def header(self) -> dict[str, Any]:
@@ -65,6 +71,7 @@ class Request:
             "seconds": self.limits.parsing_seconds(self.size),
             "options": self.options,
             "length": len(self.content),
+            "number": self.number,
         }
 
 
@@ -96,8 +103,9 @@ def _enlarge(pipe: io.RawIOBase) -> None:
 class _ParserEndedError(Exception):
     """A parser process ended while it worked on a file."""
 
-    def __init__(self, error: UnreadableError, may_be_its_past: bool) -> None:
+    def __init__(self, request: Request, error: UnreadableError, may_be_its_past: bool) -> None:
         super().__init__(error)
+        self.request = request
         self.error = error
         # Earlier files may have left the process in a bad state; a new one may read this file.
         self.may_be_its_past = may_be_its_past
@@ -113,8 +121,14 @@ class _ParserProcess:
         # It finds what this process finds, and nothing in the current folder, which may be full of a stranger's files.
         package_parent = str(Path(__file__).resolve().parents[2])
         paths = [path for path in sys.path if path] + [package_parent]
+        arguments = [str(memory_mb)]
+        # What the process works on. Where there is no such memory, each answer is sent at once.
+        self._progress = os.memfd_create("parabit-parser") if sys.platform == "linux" else None
+        if self._progress is not None:
+            arguments.append(str(self._progress))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _WORKER, str(memory_mb)],
+            [sys.executable, "-P", "-c", _WORKER, *arguments],
+            pass_fds=() if self._progress is None else (self._progress,),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -133,6 +147,8 @@ class _ParserProcess:
     def send(self, requests: Sequence[Request]) -> None:
         """Give it files to parse. It takes them while it parses others, so that neither waits for the other."""
         self.is_new = False
+        for request in requests:
+            request.number = next(_numbers)
         header = {
             "limits": asdict(requests[0].limits),  # a corpus has the same for all
             "files": [request.header for request in requests],
@@ -142,18 +158,19 @@ class _ParserProcess:
             send(self._requests, Message(header, content))
             self._requests.flush()
 
-    def receive(self, request: Request) -> Message:
-        """The next answer to a file."""
+    def receive(self, requests: Sequence[Request]) -> Message:
+        """The next answer to the first of the files that it was given and has not answered."""
+        request = requests[0]
         timer = self._clock(request)
         answer = receive(self._answers)
         if timer is not None:
             timer.cancel()
         if answer is None:
-            raise self._ended(request)
+            raise self._ended(requests)
         if "error" in answer.header:
             error = UnreadableError(request.name, answer.header["error"], answer.header["hint"])
             if answer.header["is_memory"]:
-                raise _ParserEndedError(error, may_be_its_past=True)
+                raise _ParserEndedError(request, error, may_be_its_past=True)
             raise error
         return answer
 
@@ -167,16 +184,16 @@ class _ParserProcess:
         timer.start()
         return timer
 
-    def _ended(self, request: Request) -> _ParserEndedError:
+    def _ended(self, requests: Sequence[Request]) -> _ParserEndedError:
         """Why the process is not there any more."""
         status = self._process.wait()
+        request = self._in_progress(requests)
         if status in _STOPPED_BY_TIME or self._clock_stopped(status):
             seconds = request.limits.parsing_seconds(request.size)
             what = f"took more than {seconds:g} s"
             limit = "seconds" if seconds < request.limits.most_seconds else "most_seconds"
-            return _ParserEndedError(
-                over_limit(request.name, what, request.limits, limit), may_be_its_past=False
-            )
+            error = over_limit(request.name, what, request.limits, limit)
+            return _ParserEndedError(request, error, may_be_its_past=False)
         if status == -getattr(signal, "SIGKILL", 9):
             reason = "cannot be read: its parser was killed"
             hint = "the system does that if memory is short"
@@ -186,7 +203,17 @@ class _ParserProcess:
                 ending = signal.Signals(-status).name
             reason = f"not readable: its parser crashed ({ending})"
             hint = f"it is damaged, or needs more memory ({request.limits.said('memory_mb')})"
-        return _ParserEndedError(UnreadableError(request.name, reason, hint), may_be_its_past=True)
+        error = UnreadableError(request.name, reason, hint)
+        return _ParserEndedError(request, error, may_be_its_past=True)
+
+    def _in_progress(self, requests: Sequence[Request]) -> Request:
+        """The file that the process worked on when it ended."""
+        if self._progress is not None:
+            number = int.from_bytes(os.pread(self._progress, NUMBER_LENGTH, 0), "little")
+            for request in requests:
+                if request.number == number:
+                    return request
+        return requests[0]
 
     @staticmethod
     def _clock_stopped(status: int) -> bool:
@@ -200,8 +227,12 @@ class _ParserProcess:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
+        if self._progress is not None:
+            os.close(self._progress)
+            self._progress = None
 
 
+_numbers = count(1)
 _idle: list[_ParserProcess] = []
 _lock = threading.Lock()
 
@@ -216,45 +247,85 @@ def parse_each(requests: Iterator[Request]) -> Iterator[Message | UnreadableErro
         requests: The files, whose contents are in memory if they are not read by their paths: they are taken from
             here up to 128 files ahead.
     """
-    pending: deque[Request] = deque()  # the files without an answer, of which the process knows
-    process: _ParserProcess | None = None
-    first: Request | None = None  # the first file that a new process reads
-    has_large = False
+    pages = _PagesInTurn(requests)
     try:
-        while True:
-            if len(pending) <= _TOGETHER:
-                following = list(islice(requests, _TOGETHER))
-                pending.extend(following)
-                if process is not None and following:
-                    process.send(following)
-            if not pending:
-                return
-            if process is None:
-                process = _take(pending[0])
-                first = pending[0] if process.is_new else None
-                process.send(pending)
-            answer: Message | UnreadableError
-            request = pending[0]
-            try:
-                answer = process.receive(request)
-            except UnreadableError as problem:
-                answer = problem
-            except _ParserEndedError as end:
-                process.stop()
-                process = None
-                if end.may_be_its_past and request is not first:
-                    continue  # another process reads this file and the rest
-                answer = end.error
-            pending.popleft()
-            has_large = has_large or request.size >= _LARGE
-            if not pending and process is not None:
-                # Now, as nobody may ask whether there is another answer after the last one.
-                _release(process, is_usable=not has_large)
-                process = None
-            yield answer
+        yield from pages
     finally:
-        if process is not None:
-            process.stop()
+        pages.close()
+
+
+class _PagesInTurn:
+    """The answers to some files that are one page, in their order, whatever processes that takes."""
+
+    def __init__(self, requests: Iterator[Request]) -> None:
+        self._requests = requests
+        self._pending: deque[Request] = deque()  # without an answer; the process knows them
+        self._process: _ParserProcess | None = None
+        self._process_was_new = False
+        self._errors: dict[Request, UnreadableError] = {}  # of files that ended a process
+        # Files that ended a process, which may have been in a bad state, and those that a new one reads first.
+        self._suspects: set[Request] = set()
+        self._has_large = False
+
+    def __iter__(self) -> Iterator[Message | UnreadableError]:
+        while True:
+            self._look_ahead()
+            if not self._pending:
+                return
+            answer = self._answer()
+            if answer is None:
+                continue  # another process reads the rest
+            request = self._pending.popleft()
+            self._suspects.discard(request)
+            self._has_large = self._has_large or request.size >= _LARGE
+            if not self._pending and self._process is not None:
+                # Now, as nobody may ask whether there is another answer after the last one.
+                _release(self._process, is_usable=not self._has_large)
+                self._process = None
+            yield answer
+
+    def _look_ahead(self) -> None:
+        """Give the process more files before it has answered those that it has."""
+        if len(self._pending) > _TOGETHER:
+            return
+        following = list(islice(self._requests, _TOGETHER))
+        self._pending.extend(following)
+        if self._process is not None and following:
+            self._process.send(following)
+
+    def _answer(self) -> Message | UnreadableError | None:
+        """What is known about the first file, or None if the process ended."""
+        request = self._pending[0]
+        if request in self._errors:
+            return self._errors.pop(request)
+        try:
+            process = self._process or self._start()
+            return process.receive(self._pending)
+        except UnreadableError as problem:
+            return problem
+        except _ParserEndedError as end:
+            self.close()
+            is_certain = self._process_was_new and end.request in self._suspects
+            if is_certain or not end.may_be_its_past:
+                self._errors[end.request] = end.error
+            self._suspects.add(end.request)
+            return None
+
+    def _start(self) -> _ParserProcess:
+        """Give the files to a process that does not know them."""
+        process = _take(self._pending[0])
+        self._process = process
+        self._process_was_new = process.is_new
+        if process.is_new:
+            self._suspects.add(self._pending[0])
+        process.send([request for request in self._pending if request not in self._errors])
+        return process
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
 
 
 def parse(request: Request) -> Iterator[Message]:
@@ -269,7 +340,7 @@ def parse(request: Request) -> Iterator[Message]:
     try:
         process.send([request])
         while True:
-            answer = process.receive(request)
+            answer = process.receive([request])
             may_be_its_past = False
             if answer.header["is_last"]:
                 break

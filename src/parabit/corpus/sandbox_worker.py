@@ -1,4 +1,7 @@
-"""The process in which the files of strangers are parsed, started by `sandbox` with its memory in MB as the argument.
+"""The process in which the files of strangers are parsed.
+
+`sandbox` starts it. Its arguments are its memory in MB and, if it may keep answers back for a moment, the descriptor of
+memory into which it writes the number of the file that it works on.
 
 It reads requests from its standard input until that ends, and writes answers to what was its standard output. When its
 input ends, it ends at once, whatever it is doing: the process that started it is not there any more.
@@ -11,12 +14,13 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from parabit.corpus.limits import MB, ReadLimits, over_limit
-from parabit.corpus.messages import Message, receive, send
+from parabit.corpus.messages import NUMBER_LENGTH, Message, receive, send
 from parabit.corpus.pages import check_page, decoded_page, page_content
 from parabit.errors import UnreadableError
 
@@ -24,21 +28,26 @@ from parabit.errors import UnreadableError
 CLOCK = 10
 # New objects after which Python looks for circles of them, which parsers hardly make; by default it is 700.
 _NEW_OBJECTS = 50_000
+# Answers wait for each other for this long: 10 ms are some 20 pages of 10 KB.
+_SECONDS_TOGETHER = 0.01
+_BYTES_TOGETHER = 1 << 18
 
 Parser = Callable[[bytes, dict[str, Any], ReadLimits, float], Iterator[Message]]
 
 
 def main() -> None:
     """Answer requests until there are no more."""
-    answers = io.BufferedWriter(io.FileIO(os.dup(sys.stdout.fileno()), "wb"), 1 << 16)
+    answers = io.BufferedWriter(io.FileIO(os.dup(sys.stdout.fileno()), "wb"), _BYTES_TOGETHER)
     # What a library prints is no answer.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     memory_mb = float(sys.argv[1])
+    progress = int(sys.argv[2]) if len(sys.argv) > 2 else None
     _keep_limits(memory_mb)
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
     batches: queue.SimpleQueue[Message] = queue.SimpleQueue()
     threading.Thread(target=_take_requests, args=(batches,), daemon=True).start()
+    sent_at = time.monotonic()
     while True:
         batch = batches.get()
         limits = ReadLimits(**batch.header["limits"])
@@ -46,10 +55,16 @@ def main() -> None:
         for file in batch.header["files"]:
             content = batch.content[start : start + file["length"]]
             start += file["length"]
+            if progress is not None:
+                os.pwrite(progress, file["number"].to_bytes(NUMBER_LENGTH, "little"), 0)
             is_out_of_memory = _answer(Message(file, content), answers, limits)
-            answers.flush()
+            now = time.monotonic()
+            if progress is None or is_out_of_memory or now - sent_at > _SECONDS_TOGETHER:
+                answers.flush()
+                sent_at = now
             if is_out_of_memory:
                 os._exit(1)  # the thread would wait on
+        answers.flush()
 
 
 def _take_requests(batches: "queue.SimpleQueue[Message]") -> None:
