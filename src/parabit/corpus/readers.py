@@ -314,8 +314,6 @@ def read_delimited(
 
 def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """The rows of a Parquet file, of which polars holds a row group or two at a time, in a process of its own."""
-    import polars as pl  # here: it takes longer to import than most files take to read
-
     from parabit.corpus import sandbox
 
     named = [*options.text_fields, "id", "labels", "label"]
@@ -330,6 +328,8 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
         )
         tables = sandbox.parse(request)
         head = next(tables)
+        import polars as pl  # here: the parser reads the first rows while this takes its time
+
         _check_fields(head.header["columns"], source, options)
         row = 0
         for table in tables:

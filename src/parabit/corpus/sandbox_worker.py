@@ -28,7 +28,7 @@ from parabit.errors import UnreadableError
 CLOCK = 10
 # New objects after which Python looks for circles of them, which parsers hardly make; by default it is 700.
 _NEW_OBJECTS = 50_000
-# Answers wait for each other for this long: 10 ms are some 20 pages of 10 KB.
+# Answers wait for each other for this long: 10 ms are about 20 pages of 10 KB.
 _SECONDS_TOGETHER = 0.01
 _BYTES_TOGETHER = 1 << 18
 
@@ -84,6 +84,8 @@ def _answer(request: Message, answers: BinaryIO, limits: ReadLimits) -> bool:
     try:
         for answer in parser(request.content, header["options"], limits, header["seconds"]):
             send(answers, answer)
+            if not answer.header["is_last"]:
+                answers.flush()  # rows can be worked with while more are read
         return False
     except UnreadableError as problem:
         error = problem
