@@ -122,7 +122,7 @@ class _ParserProcess:
         package_parent = str(Path(__file__).resolve().parents[2])
         paths = [path for path in sys.path if path] + [package_parent]
         arguments = [str(memory_mb)]
-        # What the process works on. Where there is no such memory, each answer is sent at once.
+        # What the process works on. Systems other than Linux have no such memory; there each answer is sent at once.
         self._progress = os.memfd_create("parabit-parser") if sys.platform == "linux" else None
         if self._progress is not None:
             arguments.append(str(self._progress))
