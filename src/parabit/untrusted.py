@@ -6,6 +6,7 @@ be. Who reads the file makes an error of its own kind of it.
 
 import json
 import math
+import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,11 +131,13 @@ def check_object(
             raise UnexpectedError(f"{prefix}{name} is {shown(value[name])}, it must be {rule.must}")
 
 
-def parse_object(content: bytes | str) -> dict[str, Any]:
+def parse_object(content: bytes | str, has_paths: bool = False) -> dict[str, Any]:
     """A JSON object, without what only some libraries read, such as NaN and deep nesting.
 
     Parameters:
         content: JSON, in UTF-8 if it is bytes.
+        has_paths: Whether it has paths of files, which may be no text: Python has halves of surrogate
+            pairs for their bytes.
 
     Raises:
         UnexpectedError: if it is not JSON, not an object, or has something that not all read.
@@ -143,7 +146,8 @@ def parse_object(content: bytes | str) -> dict[str, Any]:
         value = json.loads(content, parse_constant=_no_constant, parse_float=_finite)
         # Half of a surrogate pair, which JSON can escape, is no character: it could be neither
         # shown nor searched.
-        json.dumps(value, ensure_ascii=False).encode()
+        if not has_paths:
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise UnexpectedError("it is nested too deeply") from None
     except ValueError as problem:
@@ -168,11 +172,18 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         most_bytes: The size above which it is an `UnexpectedError`.
     """
     need_regular(path)
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_open_without_links) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise UnexpectedError(f"it is larger than {most_bytes:,} bytes")
     return content
+
+
+def _open_without_links(path: str, flags: int) -> int:
+    """Open a file that may have become a link or a pipe since it was looked at."""
+    no_link = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
+    no_waiting = getattr(os, "O_NONBLOCK", 0)
+    return os.open(path, flags | no_link | no_waiting)
 
 
 def need_regular(path: Path) -> None:

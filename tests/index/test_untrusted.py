@@ -1,5 +1,7 @@
 """An index that somebody else has made: it cannot reach a file outside its folder, and nothing in it is believed."""
 
+import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from index_models import TEXTS, binary
 
 from parabit import Document, Index, ParabitError, open_corpus
+from parabit.corpus import ReadOptions
 from parabit.errors import IndexFolderError, UnknownOriginError
 from parabit.index.store import manifest as manifests
 
@@ -256,6 +259,73 @@ def test_the_words_of_another_index_are_not_taken_for_its_own(tmp_path: Path) ->
         opened.verify()
         assert len(opened.search("zebra", rank="words").ids[0]) == 9
         assert opened.search("okapi", rank="words").ids == [[]]
+
+
+def test_what_could_not_be_read_again_is_not_written(index: Path, tmp_path: Path) -> None:
+    before = (index / "manifest.json").read_bytes()
+    with Index.open(index, write=True) as opened, pytest.raises(IndexFolderError, match="bits is"):
+        opened._store.change_manifest(bits=1 << 20)
+    assert (index / "manifest.json").read_bytes() == before
+    with pytest.raises(IndexFolderError, match="bits is 65,?544"):
+        Index.of_codes(np.zeros((1, 8193), np.uint8), 65544, tmp_path / "wide.index")
+    assert not (tmp_path / "wide.index").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_folders_whose_names_are_no_text_are_synced(index: Path, tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(bytes(tmp_path) + b"/odd\xff"))
+    folder.mkdir()
+    (folder / "a.txt").write_text(TEXTS[40])
+    with Index.open(index, write=True) as opened:
+        assert opened.sync(folder).added == ["a.txt"]
+    with Index.open(index, write=True) as opened:
+        assert opened.has(["a.txt"]).all()
+        assert opened.sync().unchanged == 1
+        assert opened.info()["corpus"] == [str(folder)]
+    options = ReadOptions(exclude=("x\udcff*",))
+    with Index.build(open_corpus(folder, options), tmp_path / "b.index", model=binary()) as built:
+        assert built.sync().changed == 0
+
+
+def test_high_numbers_of_a_users_folders_do_not_matter(index: Path) -> None:
+    (index / "generation-999999999999").mkdir()
+    (index / "generation-999999999999" / "thesis.txt").write_text("all my work")
+    for _ in range(2):
+        with Index.open(index, write=True) as opened:
+            opened.compact()
+    with Index.open(index) as opened:
+        opened.verify()
+    assert (index / "generation-999999999999" / "thesis.txt").exists()
+
+
+def test_a_table_of_files_that_becomes_huge_is_damage(index: Path) -> None:
+    [path] = index.glob("files-*")
+    table = gzip.compress(b'{"' + b"a" * 300_000_000 + b'": ["", {}]}', compresslevel=1)
+    path.write_bytes(table)
+
+    def change(content: dict[str, Any]) -> None:
+        content["files"]["checksum"] = hashlib.sha256(table).hexdigest()
+
+    change_manifest(index, change)
+    with Index.open(index) as opened, pytest.raises(IndexFolderError, match="than the documents"):
+        opened.verify()
+
+
+def test_records_that_overlap_are_damage(index: Path) -> None:
+    [path] = index.glob("generation-*/records.offsets.npy")
+    offsets = np.load(path)
+    overlapping = np.where(np.arange(len(offsets)) % 2, offsets[-1], 0)
+    rewrite_array(index, "records.offsets", overlapping)
+    with Index.open(index) as opened, pytest.raises(IndexFolderError, match="is damaged"):
+        opened.verify()
+
+
+@pytest.mark.skipif(not hasattr(os, "truncate"), reason="no sparse files")
+def test_a_log_that_is_a_huge_hole_is_not_read(index: Path) -> None:
+    [log] = index.glob("log-*")
+    os.truncate(log, 1 << 40)
+    with Index.open(index) as opened:
+        assert opened.has(["added"]).all()
 
 
 json_values = st.recursive(

@@ -240,6 +240,7 @@ def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> N
         with Index.open(folder) as reader:
             assert ids(reader, "zebra") == {"a0", "a1"}
         [terms] = words_folder(folder).glob("*.term")
+        terms.unlink()  # the writer has it open
         terms.write_bytes(b"damaged")
         with Index.open(folder) as reader:
             problem = "the words of .* cannot be searched: .* is being written by process"

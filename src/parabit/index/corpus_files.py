@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
 from hashlib import blake2b, sha256
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple, TypeAlias
@@ -29,7 +30,7 @@ from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import is_address, may_pass
 from parabit.errors import CorpusError, IndexDamagedError, UnreadableError
 from parabit.index.documents import stored_fields
-from parabit.index.store.damage import REMEDY, damaged, open_regular
+from parabit.index.store.damage import REMEDY, damaged
 from parabit.index.store.manifest import (
     CorpusSettings,
     FileTable,
@@ -41,6 +42,7 @@ from parabit.index.store.manifest import (
 from parabit.index.store.schema import TEXT, record_of
 from parabit.index.store.store import BaseStore
 from parabit.storage import whole_file
+from parabit.untrusted import read_regular
 
 # A file that changes twice within a tick of the file system's clock looks unchanged after the
 # second time. What was written so recently is read again. The slowest clocks tick every two
@@ -61,22 +63,35 @@ class File(NamedTuple):
 
 Files: TypeAlias = dict[str, File]
 
+# Bytes of a table, unpacked, and items in it, whatever the number of documents: while files are added
+# to an index, the table names documents that it does not have yet. A document takes about 100 bytes
+# and one item.
+_LEAST_LIMIT = 128 << 20
+_BYTES_PER_DOCUMENT = 4096
+_MOST_ITEMS = 3_000_000
+
 _NAME_THEM = "name the files and how to read them: parabit sync INDEX CORPUS"
 
 
-def read_files(folder: Path, table: FileTable | None) -> Files:
+def read_files(folder: Path, manifest: Manifest) -> Files:
     """The table of files of an index, empty if it has none; an IndexFolderError says that it is
     damaged.
     """
+    table = manifest.files
     if table is None:
         return {}
     path = folder / table.name
+    longest = _LEAST_LIMIT + manifest.documents * _BYTES_PER_DOCUMENT
     try:
-        with open_regular(path) as file:
-            content = file.read()
+        content = read_regular(path, longest)
         if sha256(content).hexdigest() != table.checksum:
             raise damaged(path)
-        return _files_of(json.loads(gzip.decompress(content)))
+        with gzip.open(BytesIO(content)) as unpacked:
+            written = unpacked.read(longest + 1)
+        items = written.count(b",")
+        if len(written) > longest or items > _MOST_ITEMS + 16 * manifest.documents:
+            raise damaged(path, "it has more than the documents can have")
+        return _files_of(json.loads(written))
     except FileNotFoundError as problem:
         raise IndexDamagedError(f"{path} is missing", REMEDY) from problem
     except (OSError, EOFError, zlib.error, ValueError, TypeError, RecursionError) as problem:
@@ -173,7 +188,7 @@ class NotedCorpus(Corpus):
         """Add the files to those of an index, whose documents are being added, or were, if that is
         sure.
         """
-        files = read_files(store.folder, store.manifest.files)
+        files = read_files(store.folder, store.manifest)
         for name, file in (self.files if sure else unsure(self.files)).items():
             before = files.get(name, file).documents
             # Documents that a file has no more are deleted by the next sync.

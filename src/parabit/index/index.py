@@ -1,7 +1,9 @@
 """The index: documents by their codes and words, kept safely."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +15,14 @@ from parabit.choices import RANKS, Keep
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Texts
 from parabit.corpus.document import Tally
-from parabit.errors import IndexFolderError, ParabitError, WordsMissingError
+from parabit.errors import (
+    IndexDamagedError,
+    IndexFolderError,
+    LockedError,
+    ModelError,
+    ParabitError,
+    WordsMissingError,
+)
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import read_files
@@ -23,7 +32,7 @@ from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
 from parabit.index.store import Id, Manifest, Snapshot, Store
-from parabit.index.store.manifest import bytes_in, is_at_home, trust
+from parabit.index.store.manifest import bytes_in, is_at_home, trust, writer_lock
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
 _logger = getLogger(__name__)
+_PATIENCE = 600  # times that a writer is waited for, a tenth of a second each
 
 
 class Index:
@@ -342,7 +352,8 @@ class Index:
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
         changed = self._store.refresh()
-        if self._model is not None and self._model.fingerprint != self._store.manifest.fingerprint:
+        model = self._model
+        if model is not None and model.fingerprint != self._store.manifest.fingerprint:
             self._model = None  # it was retrained, or another index was written over this one
         self._words.refresh()
         return changed
@@ -350,12 +361,40 @@ class Index:
     def verify(self) -> None:
         """Read every byte, of the model and the words too, and raise if one is not what was
         written.
+
+        What looks damaged while somebody writes is read again when nobody does.
         """
+        try:
+            self._verify()
+        except (IndexDamagedError, ModelError, FileNotFoundError):
+            with self._nobody_writing():
+                self.refresh()
+                self._verify()
+
+    def _verify(self) -> None:
         self._store.verify()
         if self.knows_texts:
             writing.kept_model(self._store)
-        read_files(self.folder, self._store.manifest.files)
+        read_files(self.folder, self._store.manifest)
         self._words.verify()
+
+    @contextmanager
+    def _nobody_writing(self) -> Iterator[None]:
+        """Wait until no other thread or process writes; who may not write cannot keep others from it."""
+        with ExitStack() as held:
+            held.enter_context(self._store.changing)
+            if not self._store.writes:
+                for _ in range(_PATIENCE):
+                    try:
+                        held.enter_context(writer_lock(self.folder))
+                        break
+                    except LockedError:
+                        time.sleep(0.1)
+                    except IndexFolderError:  # no permission
+                        break
+                else:
+                    held.enter_context(writer_lock(self.folder))  # which says who writes
+            yield
 
     @property
     def folder(self) -> Path:
@@ -376,15 +415,17 @@ class Index:
     @property
     def model(self) -> TextEncoder:
         """The model that encodes documents and queries."""
-        while self._model is None:
+        while True:
+            model = self._model  # which another thread may forget at any moment
+            if model is not None:
+                return model
+            manifest = self._store.manifest
             try:
                 self._model = writing.kept_model(self._store)
             except ParabitError:
-                if (
-                    not self.refresh()
-                ):  # the index was retrained or written over meanwhile, and its model replaced
-                    raise
-        return self._model
+                with self._store.changing:  # a thread that replaces it is done then
+                    if not self.refresh() and self._store.manifest is manifest:
+                        raise
 
     @property
     def knows_texts(self) -> bool:

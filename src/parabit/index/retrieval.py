@@ -95,7 +95,8 @@ def _again_if_overwritten(index: "Index", run: Callable[[], "Hits"]) -> "Hits":
     for _ in range(_TRIES - 1):
         with suppress(OverwrittenError):
             return run()
-        index.refresh()
+        with index._store.changing:  # the thread that changes it is done then
+            index.refresh()
     return run()
 
 

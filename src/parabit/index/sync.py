@@ -71,7 +71,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     settings = store.manifest.corpus
     corpus = _corpus_of(index, given, settings, allow_empty)
     result = Synced(roots=list(corpus.roots))
-    known = read_files(store.folder, store.manifest.files)
+    known = read_files(store.folder, store.manifest)
     # Files that stay as they were known, and those that were read, as they are now and as they were
     # known.
     stay, after = _read_changed(corpus, known, result, report)

@@ -15,6 +15,7 @@ kept in `parabit.json`, too, which has.
 import json
 import os
 import re
+import shutil
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,9 +23,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import tantivy
@@ -63,6 +65,8 @@ _PARTS = (
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
+_LONGEST_FOOTER = 1 << 16  # bytes; they have about a hundred
+_READ_AT_A_TIME = 1 << 20  # bytes
 _LONGEST_ABOUT = 4 << 20  # bytes of `parabit.json`; a segment takes about 200
 _ABOUT_RULES = {
     "format": whole(FORMAT, FORMAT),
@@ -208,12 +212,12 @@ class Words(Stems):
         super().__init__(language, fold_accents)
         self.folder, self.fold_accents = folder, fold_accents
         self.lineage = lineage
-        self._links: TemporaryDirectory[str] | None = None
-        opened = folder
+        self._links: Path | None = None
         if sealed is not None:
-            self._links = TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
-            opened = Path(self._links.name)
-            _link(folder, opened, sealed)
+            self._links = Path(mkdtemp(prefix="parabit-"))
+            finalize(self, shutil.rmtree, self._links, ignore_errors=True)
+            _link(folder, self._links, sealed)
+        opened = self._links or folder
         builder = tantivy.SchemaBuilder()
         builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
         builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
@@ -294,7 +298,7 @@ class Words(Stems):
         """See what was committed since; searches that have begun go on with what they saw."""
         with self._reloading, _readable(self.folder):
             if self._links is not None:
-                _link(self.folder, Path(self._links.name), _read_seal(self.folder))
+                _link(self.folder, self._links, _read_seal(self.folder))
             self._index.reload()
             self.reader = WordReader(self.folder, self._index.searcher())
 
@@ -318,11 +322,14 @@ class Words(Stems):
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
-        with _writable(self.folder):
-            writer.commit()
-            self._seal()  # for processes that open it meanwhile
-            writer.wait_merging_threads()  # which change meta.json again
-            self._seal()
+        try:
+            with _writable(self.folder):
+                writer.commit()
+                self._seal()  # for processes that open it meanwhile
+                writer.wait_merging_threads()  # which change meta.json again
+                self._seal()
+        finally:
+            del writer  # whoever keeps an error must not keep tantivy's lock with it
         self.reload()
 
     @property
@@ -419,13 +426,29 @@ def _files(folder: Path, seal: Seal) -> Iterator[Path]:
 
 def _check(files: Iterable[Path]) -> None:
     for path in files:
-        with suppress(FileNotFoundError, struct.error, ValueError, KeyError, TypeError):
-            content = path.read_bytes()
-            length, magic = _FOOTER.unpack(content[-8:])
-            footer = json.loads(content[-8 - length : -8])
-            if magic == _MAGIC and zlib.crc32(memoryview(content)[: -8 - length]) == footer["crc"]:
+        with suppress(OSError, struct.error, ValueError, KeyError, TypeError, RecursionError):
+            if _has_its_checksum(path):
                 continue
         raise _damaged(path)
+
+
+def _has_its_checksum(path: Path) -> bool:
+    """Whether a file of tantivy has the checksum that its footer says."""
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        length, magic = _FOOTER.unpack(file.read())
+        if magic != _MAGIC or length > _LONGEST_FOOTER:
+            return False
+        file.seek(-8 - length, os.SEEK_END)
+        content_length = file.tell()
+        footer = json.loads(file.read(length))
+        file.seek(0)
+        checksum = 0
+        while content_length:
+            piece = file.read(min(_READ_AT_A_TIME, content_length))
+            checksum = zlib.crc32(piece, checksum)
+            content_length -= len(piece)
+    return bool(checksum == footer["crc"])
 
 
 @contextmanager

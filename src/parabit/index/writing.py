@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.document import CheckedCorpus
 from parabit.corpus.files import FileCorpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError
+from parabit.errors import CodesError, IndexDamagedError, IndexFolderError, ParabitError
 from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import (
     NotedCorpus,
@@ -218,8 +218,12 @@ def kept_model(store: Store) -> TextEncoder:
 
 def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
     """Write an index to another folder; see `Index.save`."""
+    try:
+        files = read_files(index.folder, index._store.manifest)
+    except IndexDamagedError:  # unless another process has written a newer one
+        index.refresh()
+        files = read_files(index.folder, index._store.manifest)
     old = index._store.manifest
-    files = read_files(index.folder, old.files)
     manifest = replace(old, model="", engine=None, words=None, files=None)
     if not is_at_home(old, index.folder):  # nobody has agreed to what it says about its files
         manifest = replace(manifest, corpus=None)

@@ -9,8 +9,9 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from parabit.errors import IndexDamagedError
 
@@ -45,7 +46,7 @@ def read_twice(read: Callable[[], T]) -> T:
         return read()
 
 
-def open_regular(path: Path, write: bool = False) -> BinaryIO:
+def open_regular(path: Path, write: bool = False) -> FileIO:
     """Open a file that exists and is neither a link nor a device; an IndexDamagedError if it is
     one.
     """
@@ -61,7 +62,7 @@ def open_regular(path: Path, write: bool = False) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise _not_regular(path)
-    return os.fdopen(descriptor, "r+b" if write else "rb", buffering=0)
+    return FileIO(descriptor, "r+b" if write else "rb")
 
 
 def need_folder(path: Path) -> None:

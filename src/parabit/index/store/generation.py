@@ -102,6 +102,11 @@ class Generation:
         for name, (_, _, checksum) in self._forms.items():
             if zlib.crc32(self.arrays[name].data) != checksum:
                 raise self._damaged(name)
+        for name in (IDS, RECORDS):
+            offsets = self.arrays[name + OFFSETS]
+            is_whole = offsets[0] == 0 and offsets[-1] == len(self.arrays[name])
+            if not is_whole or (offsets[1:] < offsets[:-1]).any():
+                raise self._damaged(name + OFFSETS)
 
     def check_lengths(self) -> None:
         """Raise if a file was cut off since it was mapped: to read what it lacks would end the
@@ -116,6 +121,9 @@ class Generation:
         starts, stops = offsets[rows], offsets[rows + 1]
         outside = starts.min(initial=0) < 0 or stops.max(initial=0) > len(content)
         if outside or (starts > stops).any():
+            raise self._damaged(name + OFFSETS)
+        # Strings that overlap could take many times the memory of their file.
+        if (stops - starts).sum() > len(content) and len(np.unique(rows)) == len(rows):
             raise self._damaged(name + OFFSETS)
         pairs = zip(starts.tolist(), stops.tolist(), strict=True)
         return [bytes(content[start:stop]) for start, stop in pairs]
@@ -240,7 +248,9 @@ def write_generation(
     codes are not held.
     """
     token = secrets.token_hex(8)
-    manifest = replace(manifest, generation=next_generation(folder), token=token)
+    manifest = replace(
+        manifest, generation=next_generation(folder, manifest.generation), token=token
+    )
     if final_folder is not None:
         manifest = replace(manifest, home=home_of(folder, final_folder), lineage=token)
     try:

@@ -12,6 +12,7 @@ cut short. What lies after it counts if it is whole.
 import os
 import struct
 import zlib
+from io import BufferedReader, FileIO
 from pathlib import Path
 from weakref import finalize
 
@@ -26,6 +27,8 @@ _PLACE = struct.Struct("<QI")  # acknowledged length, checksum
 _START = 64
 _RECORD = struct.Struct("<4sQII")  # mark, length, checksum of the content, checksum of these
 _MARK = b"rec\n"
+_BUFFER = 1 << 20  # bytes that are read at a time
+_LONGEST_RECORD = 1 << 31  # bytes; what is added at once is held in memory several times
 
 
 def new_log(path: Path, token: str) -> None:
@@ -66,19 +69,22 @@ class Log:
         acknowledged = max(self._lengths())
         if not acknowledged:
             raise damaged(self.path, "both places for its length are")
-        content = self._read_at(self._end, -1)
         records = []
-        start = 0
-        while (record := _record_at(content, start)) is not None:
-            records.append(record)
-            start += _RECORD.size + len(record)
-        if self._end + start < acknowledged:
-            raise damaged(self.path, f"at byte {self._end + start}")
-        self._end += start
+        end = self._end
+        self._file.seek(end)
+        reader = BufferedReader(self._file, _BUFFER)
+        try:
+            while (record := _next_record(reader)) is not None:
+                records.append(record)
+                end += _RECORD.size + len(record)
+        finally:
+            reader.detach()  # the file stays open
+        if end < acknowledged:
+            raise damaged(self.path, f"at byte {end}")
+        self._end = end
         return records
 
     def _read_at(self, place: int, size: int) -> bytes:
-        """So many bytes, or all that follow if the size is -1."""
         self._file.seek(place)
         return self._file.read(size) or b""
 
@@ -99,6 +105,11 @@ class Log:
         if self._broken:
             raise IndexFolderError(
                 f"{self.path} could not be written before", hint="open the index again"
+            )
+        if len(record) > _LONGEST_RECORD:
+            raise IndexFolderError(
+                f"{len(record):,} bytes are added at once, at most {_LONGEST_RECORD:,} can be",
+                hint="add fewer documents at a time",
             )
         head = struct.pack("<4sQI", _MARK, len(record), zlib.crc32(record))
         content = memoryview(head + zlib.crc32(head).to_bytes(4, "little") + record)
@@ -134,15 +145,17 @@ class Log:
         return lengths
 
 
-def _record_at(content: bytes, start: int) -> bytes | None:
-    """The record that begins there, or None if it is not whole."""
-    if len(content) - start < _RECORD.size:
+def _next_record(reader: "BufferedReader[FileIO]") -> bytes | None:
+    """The record that is next, or None if it is not whole."""
+    head = reader.read(_RECORD.size)
+    if len(head) < _RECORD.size:
         return None
-    mark, length, checksum, head_checksum = _RECORD.unpack_from(content, start)
-    if mark != _MARK or zlib.crc32(content[start : start + _RECORD.size - 4]) != head_checksum:
+    mark, length, checksum, head_checksum = _RECORD.unpack(head)
+    if mark != _MARK or zlib.crc32(head[:-4]) != head_checksum or length > _LONGEST_RECORD:
         return None
-    record = content[start + _RECORD.size : start + _RECORD.size + length]
-    return record if len(record) == length and zlib.crc32(record) == checksum else None
+    record = reader.read(length)
+    is_whole = len(record) == length and zlib.crc32(record) == checksum
+    return record if is_whole else None
 
 
 def _sealed(form: struct.Struct, *values: bytes | int) -> bytes:

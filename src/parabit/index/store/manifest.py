@@ -10,6 +10,7 @@ folder is only what has a name and a content of these forms, too.
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -55,8 +56,9 @@ FORMAT = 1
 MANIFEST, LOCK = "manifest.json", "lock"
 MAP = "map.safetensors"  # drawn for the search page; nothing in the index depends on it
 
-# A manifest has a few kilobytes, and more only if the documents have many thousand fields.
-_LONGEST_MANIFEST = 64 << 20  # bytes
+# A manifest has a few kilobytes, and more only if the documents have many thousand fields. In
+# memory its JSON may take seventy times as much.
+_LONGEST_MANIFEST = 4 << 20  # bytes
 MOST_BITS = 1 << 16
 _MOST_DIMENSIONS = 1 << 16
 _MOST_DOCUMENTS = 1 << 40
@@ -76,7 +78,7 @@ _PLAIN = (
     "last_serial",
 )
 
-_NUMBER = r"(\d{1,12})"
+_NUMBER = r"(\d{1,12})"  # of a generation
 _HEX = "[0-9a-f]{8}"
 WORDS_FORM = f"words-{_HEX}"
 FILES_FORM = rf"files-{_HEX}\.json\.gz"
@@ -208,8 +210,17 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content = {"format": FORMAT, "parabit": __version__, **asdict(manifest)}
     # As it will be read: JSON makes lists of tuples, and the reader computes the digest of those.
     content = json.loads(json.dumps(content))
+    text = json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n"
+    try:  # what could not be read again must not replace what can
+        if len(text) > _LONGEST_MANIFEST:
+            raise UnexpectedError(f"it would have more than {_LONGEST_MANIFEST:,} bytes")
+        _checked(parse_object(json.dumps(content), has_paths=True))
+    except UnexpectedError as problem:
+        raise IndexFolderError(
+            f"{folder / MANIFEST} cannot be written: {problem}", hint="nothing was changed"
+        ) from problem
     with whole_file(folder / MANIFEST, durable=True, locked=False) as partial:
-        partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
+        partial.write_text(text)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -220,7 +231,7 @@ def read_manifest(folder: Path) -> Manifest:
 def _read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        content = parse_object(read_regular(path, _LONGEST_MANIFEST))
+        content = parse_object(read_regular(path, _LONGEST_MANIFEST), has_paths=True)
         version = content.get("format")
         if not isinstance(version, int):
             raise UnexpectedError("it has no format")
@@ -313,7 +324,7 @@ _RULES = {
     "files": optional(OBJECT),
     "engine": optional(OBJECT),
     "model": _formed(f"(model-{_NUMBER})?", "the name of a folder such as model-1"),
-    "generation": whole(1, 10**12),
+    "generation": whole(1, 10**12 - 1),
     "token": _TOKEN,
     "lineage": _TOKEN,
     "documents": whole(0, _MOST_DOCUMENTS),
@@ -361,7 +372,13 @@ def trust(folder: Path) -> None:
     followed.
     """
     with writer_lock(folder):
-        write_manifest(folder, replace(read_manifest(folder), home=home_of(folder)))
+        manifest = replace(read_manifest(folder), home=home_of(folder))
+        if not is_at_home(manifest, folder):
+            raise IndexFolderError(
+                f"{folder} belongs to another user, who can change what it says",
+                hint="copy it to a folder of your own",
+            )
+        write_manifest(folder, manifest)
 
 
 def home_of(folder: Path, final_folder: Path | None = None) -> Home:
@@ -415,14 +432,17 @@ def _holds(folder: Path, content: re.Pattern[str]) -> bool:
     return all(content.fullmatch(path.name) and is_regular(path) for path in paths)
 
 
-def next_generation(folder: Path) -> int:
-    """A number that no generation, log or model in the folder has, not even half a one."""
-    highest = 0
+def next_generation(folder: Path, current: int) -> int:
+    """The next number that no generation, log or model in the folder has, not even half a one."""
+    taken = set()
     for path in folder.iterdir():
         numbered = re.fullmatch(rf"\.?(?:generation|log|model)-{_NUMBER}(?:\..*)?", path.name)
         if numbered:
-            highest = max(highest, int(numbered[1]))
-    return highest + 1
+            taken.add(int(numbered[1]))
+    number = current
+    while number in taken:
+        number += 1
+    return number
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -495,11 +515,13 @@ def writer_lock(folder: Path) -> Iterator[None]:
 
 
 def bytes_in(folder: Path) -> int:
-    """How much room a folder takes; a writer may remove files meanwhile."""
+    """How much room a folder takes; a writer may remove files and folders meanwhile."""
     size = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            size += path.lstat().st_size if is_regular(path) else 0
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                about = Path(inner, name).lstat()
+                size += about.st_size if stat.S_ISREG(about.st_mode) else 0
     return size
 
 

@@ -28,8 +28,18 @@ from parabit.index.store.schema import (
     Id,
     Value,
 )
+from parabit.untrusted import LARGEST_COUNT
 
 _BLOCK_BYTES = 16 << 20  # of records that are read together
+
+
+def _last_of(serials: NDArray[np.uint64], before: int) -> int:
+    """The last of the serial numbers that a log gave some documents: they ascend."""
+    ascends = (serials[1:] > serials[:-1]).all() and int(serials[0]) > before
+    last = int(serials[-1])
+    if not ascends or last > LARGEST_COUNT:
+        raise IndexDamagedError("a log is damaged: serial numbers must ascend", hint=REMEDY)
+    return last
 
 
 class Tail:
@@ -121,7 +131,7 @@ class Snapshot:
         deleted = np.concatenate(
             [np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)]
         )
-        rows = self.rows
+        rows, serial = self.rows, self.last_serial
         for change in changes:
             if change.deleted.min(initial=0) < 0 or change.deleted.max(initial=-1) >= rows:
                 raise IndexDamagedError(
@@ -129,6 +139,8 @@ class Snapshot:
                     "document that was never there",
                     hint=REMEDY,
                 )
+            if len(change.added.ids):
+                serial = _last_of(change.added.arrays[SERIALS], serial)
             rows += len(change.added.ids)
             self.tail.extend(change.added)
         added, alive = len(self.tail.ids), None

@@ -250,12 +250,17 @@ class Store(BaseStore):
             manifest = replace(self.manifest, **model)
             try:
                 write_generation(self.folder, manifest, snapshot, report, save_model, recode)
-                self._snapshot, self._log = _open(self.folder, write=True)
+                self._show(*_open(self.folder, write=True))
             except BaseException:
                 if read_manifest(self.folder).token != self.manifest.token:
                     self.close()  # the new generation is current, so nothing may go to the old log
                 raise
-            self.manifest = self._snapshot.manifest
+
+    def _show(self, snapshot: Snapshot, log: Log) -> None:
+        """Have other threads see another generation, its manifest first."""
+        self.manifest = snapshot.manifest
+        self._snapshot = snapshot
+        self._log = log
 
     def save(
         self,
@@ -285,8 +290,7 @@ class Store(BaseStore):
                 if changes:
                     self._snapshot = snapshot.after(changes)
                 return bool(changes)
-            self._snapshot, self._log = _open(self.folder, write=False)
-            self.manifest = self._snapshot.manifest
+            self._show(*_open(self.folder, write=False))
             return True
 
     @contextmanager
