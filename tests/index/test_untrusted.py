@@ -316,8 +316,8 @@ def test_records_that_overlap_are_damage(index: Path) -> None:
     offsets = np.load(path)
     overlapping = np.where(np.arange(len(offsets)) % 2, offsets[-1], 0)
     rewrite_array(index, "records.offsets", overlapping)
-    with Index.open(index) as opened, pytest.raises(IndexFolderError, match="is damaged"):
-        opened.verify()
+    with pytest.raises(IndexFolderError, match="records.offsets.npy is damaged"):
+        Index.open(index)
 
 
 @pytest.mark.skipif(not hasattr(os, "truncate"), reason="no sparse files")

@@ -234,7 +234,10 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(tmp_path: Path) -> None
             assert ids(reader, "zebra") == ids(writer, "zebra") == expected
 
 
-def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> None:
+def test_beside_a_writer_a_word_index_that_is_damaged_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parabit.index.word_index._PATIENCE", 2)
     with Index.open(folder, write=True):
         (words_folder(folder) / "meta.json").write_text("{}")  # of which there is a copy
         with Index.open(folder) as reader:

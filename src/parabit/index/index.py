@@ -424,7 +424,7 @@ class Index:
                 self._model = writing.kept_model(self._store)
             except ParabitError:
                 with self._store.changing:  # a thread that replaces it is done then
-                    if not self.refresh() and self._store.manifest is manifest:
+                    if not self.refresh() and self._store.manifest == manifest:
                         raise
 
     @property
