@@ -101,8 +101,9 @@ def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: b
 
 @pytest.mark.parametrize("damage", [None, "*.term", "all"])
 def test_a_reader_that_may_not_write_says_what_is_missing(
-    folder: Path, tmp_path: Path, damage: str | None
+    folder: Path, tmp_path: Path, damage: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("parabit.index.index._PATIENCE", 1)
     with Index.open(folder, write=True) as index, without_commits(index):
         index.add([Document("new", f"a quagga {TEXTS[150]}"), Document("newer", "a quagga")])
         left = as_killed(index, tmp_path / "killed.index")
@@ -122,8 +123,8 @@ def test_a_reader_that_may_not_write_says_what_is_missing(
             assert notes == [behind]
             unknown = "no document whose words are indexed has quagga"
             assert reader.search("quagga").notes == [[unknown, behind]]
-            with pytest.raises(ParabitError, match="the words of 2 documents are not indexed yet"):
-                reader.verify()
+            with pytest.raises(ParabitError, match="is being written by process"):
+                reader.verify()  # whether they stay behind is not known yet
         else:
             assert "cannot be searched" in notes[0]
     after = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}

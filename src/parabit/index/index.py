@@ -366,8 +366,9 @@ class Index:
         """
         try:
             self._verify()
-        except (IndexDamagedError, ModelError, FileNotFoundError):
+        except (IndexDamagedError, ModelError, WordsMissingError, FileNotFoundError):
             with self._nobody_writing():
+                self._words.commit()  # what another thread has written until now
                 self.refresh()
                 self._verify()
 

@@ -415,8 +415,9 @@ class WordIndex:
         words.verify()
         missing = self._count_missing(words.reader, self._store.snapshot())
         if missing:
-            raise IndexFolderError(
-                f"the words of {missing:,} documents are not indexed yet",
+            count = f"{missing:,} document{'s' if missing > 1 else ''}"
+            raise WordsMissingError(
+                f"the words of {count} are not indexed yet",
                 hint="let somebody who may write search once",
             )
 
