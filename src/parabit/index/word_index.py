@@ -61,7 +61,7 @@ class RowWords:
 
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
         """How many documents have each word."""
-        return {stem: self._reader.frequency(stem) for stem in stems}
+        return self._reader.frequencies(stems)
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so."""
@@ -439,15 +439,16 @@ class WordIndex:
 
     def _count_missing(self, reader: WordReader, snapshot: Snapshot) -> int:
         """How many documents have no words in the word index."""
-        alive = alive_serials(snapshot)
-        last_serial = int(alive[-1]) if len(alive) else 0
-        if reader.documents == len(alive) and reader.last_serial == last_serial:
-            return 0
         if self._missing is not None:
             counted_reader, counted_snapshot, missing = self._missing
             if counted_reader is reader and counted_snapshot is snapshot:
                 return missing
-        missing = int(np.count_nonzero(~np.isin(alive, reader.serials, assume_unique=True)))
+        alive = alive_serials(snapshot)
+        last_serial = int(alive[-1]) if len(alive) else 0
+        missing = 0
+        if reader.documents != len(alive) or reader.last_serial != last_serial:
+            has_words = np.isin(alive, reader.serials, assume_unique=True)
+            missing = int(np.count_nonzero(~has_words))
         self._missing = reader, snapshot, missing
         return missing
 

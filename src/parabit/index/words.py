@@ -171,10 +171,10 @@ class WordReader:
         scores = [score for score, _ in hits]
         return np.array(serials, dtype=np.int64), np.array(scores, dtype=np.float32)
 
-    def frequency(self, stem: str) -> int:
-        """How many documents have a word."""
+    def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
+        """How many documents have each word."""
         with _readable(self._folder):
-            return int(self._searcher.doc_freq(TEXT, stem))
+            return {stem: int(self._searcher.doc_freq(TEXT, stem)) for stem in stems}
 
     def starting_with(self, prefix: str) -> list[tuple[str, int]]:
         """The words that begin so, each with the number of documents that have it."""

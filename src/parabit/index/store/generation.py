@@ -85,6 +85,7 @@ class Generation:
             for name, form in manifest.arrays.items()
         }
         self.arrays = {name: mapped.array for name, mapped in self._mapped.items()}
+        self._lengths = [(mapped.length_now, mapped) for mapped in self._mapped.values()]
         self.size = sum(array.nbytes for array in self.arrays.values())
         if self.size <= _SMALL:
             self.verify()
@@ -112,8 +113,9 @@ class Generation:
         """Raise if a file was cut off since it was mapped: to read what it lacks would end the
         process.
         """
-        for mapped in self._mapped.values():
-            mapped.check_length()
+        for length_now, mapped in self._lengths:
+            if length_now() < mapped.length:
+                raise damaged(mapped.path, "it was cut off while it was open")
 
     def strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
         """The ids or the records in some rows."""
@@ -167,24 +169,20 @@ class _MappedFile:
     """An array in a file, mapped into memory."""
 
     def __init__(self, path: Path, form: Form) -> None:
-        self._path = path
+        self.path = path
         kind, shape = np.dtype(form[0]), tuple(form[1])
         header = array_header(kind, shape)
-        self._length = len(header) + kind.itemsize * prod(shape)
+        self.length = len(header) + kind.itemsize * prod(shape)
         with open_regular(path) as file:
             length = file.seek(0, 2)
-            if length != self._length:
-                raise damaged(path, f"it has {length} bytes instead of {self._length}")
+            if length != self.length:
+                raise damaged(path, f"it has {length} bytes instead of {self.length}")
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.length_now = self._content.size  # asks the file system
         if self._content[: len(header)] != header:
             raise damaged(path, "its header is not the one that was written")
         content = np.frombuffer(self._content, np.uint8)[len(header) :]
         self.array: NDArray[Any] = content.view(kind).reshape(shape)
-
-    def check_length(self) -> None:
-        """Raise if the file has become shorter since it was mapped."""
-        if self._content.size() < self._length:
-            raise damaged(self._path, "it was cut off while it was open")
 
 
 def _check_forms(manifest: Manifest, folder: Path) -> None:
